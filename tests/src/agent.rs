@@ -9,8 +9,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use crate::binary::command;
-use crate::client::deadline;
 use crate::fixture::Fixture;
+use crate::patience;
 use crate::process;
 
 /// A client of the Model Context Protocol on the standard streams.
@@ -111,7 +111,7 @@ impl Agent {
             if let Some(answer) = self.answers.remove(&id) {
                 return answer;
             }
-            let message = self.messages.recv_timeout(deadline());
+            let message = patience::receive(&self.messages);
             let message = message.expect("an answer in time");
             if let Some(id) = message["id"].as_i64() {
                 self.answers.insert(id, message);
@@ -207,7 +207,7 @@ impl Agent {
         let (sender, ended) = mpsc::channel();
         let mut server = self.server;
         thread::spawn(move || sender.send(server.wait()));
-        match ended.recv_timeout(deadline()) {
+        match patience::receive(&ended) {
             Ok(status) => assert!(status.expect("a status").success()),
             Err(_) => {
                 process::send_signal(pid, Signal::SIGKILL);

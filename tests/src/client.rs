@@ -10,34 +10,23 @@ mod wire;
 pub use reverse_requests::Terminal;
 pub use server::Server;
 
+use crate::patience::Patience;
 use crate::schema;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
-use std::env;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 use wire::Incoming;
 
-/// Returns the timeout of each wait: 20 seconds, times `$STILLPOINT_PATIENCE` on emulated machines.
-pub fn deadline() -> Duration {
-    static DEADLINE: OnceLock<Duration> = OnceLock::new();
-    *DEADLINE.get_or_init(|| {
-        let factor = env::var("STILLPOINT_PATIENCE").ok();
-        let factor = factor.and_then(|text| text.parse::<u32>().ok());
-        Duration::from_secs(20) * factor.unwrap_or(1)
-    })
-}
-
 /// An editor's side of one connection to the adapter.
 ///
 /// Every message received is checked: header, numbering, the official schema; a violation
-/// panics, as does a wait that passes its [`deadline`], and both print the transcript. Dropping
+/// panics, as does a wait in which nothing happens any more, and both print the transcript. Dropping
 /// the client kills the adapter.
 pub struct DapClient {
     adapter: Option<Child>,
@@ -230,7 +219,8 @@ impl DapClient {
             if let Some(message) = self.unread.pop_front() {
                 return Some(message);
             }
-            match self.receive(deadline) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.receive(left) {
                 Ok(()) => {}
                 Err(RecvTimeoutError::Timeout) => return None,
                 Err(RecvTimeoutError::Disconnected) => self.fail("the adapter is gone"),
@@ -284,7 +274,7 @@ impl DapClient {
 
     /// Waits for the first unread message that matches; returns its index.
     fn await_unread(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> usize {
-        let deadline = Instant::now() + deadline();
+        let mut patience = Patience::new();
         let mut seen = 0;
         loop {
             while seen < self.unread.len() {
@@ -293,8 +283,9 @@ impl DapClient {
                 }
                 seen += 1;
             }
-            match self.receive(deadline) {
-                Ok(()) => {}
+            match self.receive(patience.portion()) {
+                Ok(()) => patience.renew(),
+                Err(RecvTimeoutError::Timeout) if patience.is_left() => {}
                 Err(RecvTimeoutError::Timeout) => self.fail(&format!("no sign of {what}")),
                 Err(RecvTimeoutError::Disconnected) => {
                     self.fail(&format!("the adapter is gone before {what}"));
@@ -303,13 +294,12 @@ impl DapClient {
         }
     }
 
-    /// Receives the next message into the list of unread ones.
-    fn receive(&mut self, deadline: Instant) -> Result<(), RecvTimeoutError> {
+    /// Receives the next message, which comes within `limit`, into the list of unread ones.
+    fn receive(&mut self, limit: Duration) -> Result<(), RecvTimeoutError> {
         if self.closed {
             return Err(RecvTimeoutError::Disconnected);
         }
-        let left = deadline.saturating_duration_since(Instant::now());
-        match self.incoming.recv_timeout(left)? {
+        match self.incoming.recv_timeout(limit)? {
             Incoming::Message(message) => {
                 self.log(format!("← {message}"));
                 if let Err(violation) = self.check(&message) {

@@ -13,8 +13,8 @@
 //! client.disconnect();
 //! ```
 //!
-//! There are no sleeps: every wait is for a message or for the end of a process, under one
-//! deadline ([`deadline`]), and a wait that fails prints the whole transcript.
+//! Every wait is for a message or for the end of a process, lasts as long as something happens
+//! ([`patience`]), and prints the whole transcript if it fails.
 
 mod agent;
 mod binary;
@@ -24,6 +24,7 @@ mod fixture;
 pub mod lines;
 mod machine;
 pub mod oracle;
+pub mod patience;
 pub mod process;
 mod schema;
 pub mod signatures;
@@ -32,7 +33,7 @@ pub mod stress;
 
 pub use agent::{Agent, assert_contains, line_of};
 pub use binary::{command, repository, stillpoint, target_directory};
-pub use client::{DapClient, Server, Terminal, deadline};
+pub use client::{DapClient, Server, Terminal};
 pub use core::{core_of, core_of_program};
 pub use fixture::{Compiler, Fixture, Flags, RUST_RELEASES, foreign_executable};
 pub use machine::{MACHINE, Machine, has_libcxx};

@@ -443,13 +443,13 @@ fn kill_of_the_adapter_leaves_no_watch() {
     watch(&mut client, "touched", json!({"condition": "touched < 0"}));
     client.continue_();
     process::send_signal(debuggee.pid(), Signal::SIGUSR1);
-    while debuggee.read_line() != "touched 1" {}
+    debuggee.read_to("touched 1");
     process::send_signal(client.adapter_pid(), Signal::SIGKILL);
     client.wait_exit();
-    while process::status(debuggee.pid(), "TracerPid").as_deref() != Some("0") {}
+    process::wait_until_untraced(debuggee.pid());
     debuggee.expect_running();
     process::send_signal(debuggee.pid(), Signal::SIGUSR1);
-    while debuggee.read_line() != "touched 2" {}
+    debuggee.read_to("touched 2");
 }
 
 #[test]

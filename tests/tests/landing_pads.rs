@@ -1,6 +1,5 @@
 //! Breakpoints in functions that begin with a landing pad of indirect calls (`bti c`, `paciasp`), in
 //! guarded memory: the pad stays, trap and jump are behind it, and each call is one hit.
-#![cfg(target_arch = "aarch64")]
 
 use serde_json::{Value, json};
 use std::fs;

@@ -12,8 +12,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Stdio;
 use std::thread;
-use std::time::Instant;
-use stillpoint_tests::{DapClient, Fixture, Server, command, deadline, process};
+use stillpoint_tests::patience::{self, Patience};
+use stillpoint_tests::{DapClient, Fixture, Server, command, process};
 
 /// A user that owns nothing.
 const NOBODY: u32 = 65534;
@@ -57,7 +57,9 @@ fn received(mut socket: impl Read) -> String {
 
 /// Writes, and returns what arrives until the connection is closed.
 fn say(mut socket: TcpStream, text: &[u8]) -> String {
-    socket.set_read_timeout(Some(deadline())).expect("a limit");
+    socket
+        .set_read_timeout(Some(patience::limit()))
+        .expect("a limit");
     // The listener may close the connection before it has read everything.
     let _ = socket.write_all(text);
     received(socket)
@@ -209,7 +211,7 @@ fn other_machines_need_a_token() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    if !process::ends_within(refused.id() as i32, deadline()) {
+    if !process::ends(refused.id() as i32) {
         refused.kill().expect("it is this test's");
     }
     let output = refused.wait_with_output().expect("it ends");
@@ -279,14 +281,14 @@ fn number_of_sessions_is_limited() {
     assert!(why.contains("--max-sessions"), "{why}");
     first.disconnect();
     // Its process ends a little later.
-    let began = Instant::now();
+    let mut patience = Patience::new();
     let bye = request(2, "disconnect", json!({}));
     loop {
         let answer = say(connect(), (greeting.clone() + &bye).as_bytes());
         if answer.contains("supportsConfigurationDoneRequest") {
             break;
         }
-        assert!(began.elapsed() < deadline(), "{answer}");
+        assert!(patience.is_left(), "{answer}");
     }
 }
 

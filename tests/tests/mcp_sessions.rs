@@ -1,10 +1,9 @@
 //! `stillpoint mcp`: sessions from their begin to their end, and wrong calls.
 
-use std::time::Instant;
-
 use serde_json::json;
+use stillpoint_tests::patience::Patience;
 use stillpoint_tests::process::Debuggee;
-use stillpoint_tests::{Agent, Fixture, assert_contains, deadline, line_of, process};
+use stillpoint_tests::{Agent, Fixture, assert_contains, line_of, process};
 
 #[test]
 fn running_program_can_be_awaited_paused_and_read() {
@@ -33,13 +32,13 @@ fn running_program_can_be_awaited_paused_and_read() {
         let digits: String = last.chars().filter(char::is_ascii_digit).collect();
         digits.parse::<u64>().expect("a cursor")
     };
-    let began = Instant::now();
+    let mut patience = Patience::new();
     let first = loop {
         let first = agent.call("debug_output", json!({"since": 0, "budget": 200}));
         if first.contains("1\n2\n3\n") {
             break first;
         }
-        assert!(began.elapsed() < deadline(), "{first}");
+        assert!(patience.is_left(), "{first}");
     };
     let second = agent.call("debug_output", json!({"since": cursor(&first)}));
     assert!(cursor(&second) >= cursor(&first), "{first}{second}");
@@ -82,7 +81,7 @@ fn running_program_can_be_awaited_paused_and_read() {
 
     let debuggee = agent.debuggee();
     agent.leave();
-    assert!(process::ends_within(debuggee, deadline()));
+    assert!(process::ends(debuggee));
 }
 
 #[test]
@@ -132,7 +131,7 @@ fn sessions_end_before_the_next_one() {
     );
     let debuggee = agent.debuggee();
     agent.call("debug_stop", json!({}));
-    assert!(process::ends_within(debuggee, deadline()));
+    assert!(process::ends(debuggee));
     agent.leave();
 }
 
@@ -162,7 +161,7 @@ fn kill_of_the_server_kills_the_program() {
     let (agent, _) = Agent::at(&fixture, "beat");
     let debuggee = agent.debuggee();
     agent.kill();
-    assert!(process::ends_within(debuggee, deadline()));
+    assert!(process::ends(debuggee));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! `stillpoint mcp`: what pointers lead to, arguments in stacks, and which thread waits for which.
 
 use serde_json::json;
-use std::time::Instant;
+use stillpoint_tests::patience::Patience;
 use stillpoint_tests::process::Debuggee;
-use stillpoint_tests::{Agent, Fixture, MACHINE, assert_contains, deadline, line_of};
+use stillpoint_tests::{Agent, Fixture, MACHINE, assert_contains, line_of};
 
 #[test]
 fn pointers_show_targets_and_cycles() {
@@ -80,14 +80,14 @@ fn deadlock_names_its_threads() {
     let fixture = Fixture::of("c/deadlock.c");
     let mut agent = Agent::start();
     agent.call("debug_launch", json!({"program": fixture.program}));
-    let began = Instant::now();
+    let mut patience = Patience::new();
     let stop = loop {
         agent.call("debug_continue", json!({"timeout": 0.05}));
         let stop = agent.call("debug_continue", json!({"action": "pause"}));
         if stop.contains("deadlock: ") {
             break stop;
         }
-        assert!(began.elapsed() < deadline(), "{stop}");
+        assert!(patience.is_left(), "{stop}");
     };
     let (mine, theirs) = (fixture.line("lock_second"), fixture.line("lock_first"));
     assert_contains(

@@ -7,7 +7,8 @@ use std::thread;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use stillpoint_tests::{Fixture, command, core_of, deadline, process};
+use stillpoint_tests::patience;
+use stillpoint_tests::{Fixture, command, core_of, process};
 
 fn stillpoint_with(arguments: &[&str]) -> Output {
     output_of(command().args(arguments), &arguments.join(" "))
@@ -23,7 +24,7 @@ fn output_of(command: &mut Command, what: &str) -> Output {
     let pid = child.id() as i32;
     let (sender, output) = mpsc::channel();
     thread::spawn(move || sender.send(child.wait_with_output()));
-    match output.recv_timeout(deadline()) {
+    match patience::receive(&output) {
         Ok(output) => output.expect("its output"),
         Err(_) => {
             process::send_signal(pid, Signal::SIGKILL);

@@ -1,5 +1,4 @@
 //! Memory with tags (MTE): pointers with a tag are followed and watched, and faults by tags explained.
-#![cfg(target_arch = "aarch64")]
 
 use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};

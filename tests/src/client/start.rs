@@ -1,13 +1,14 @@
 //! Start of a session up to a stop, and its end.
 
-use super::{DapClient, deadline, merge};
+use super::{DapClient, merge};
 use crate::fixture::Fixture;
+use crate::patience::Patience;
 use crate::process;
 use serde_json::{Value, json};
 use std::net::Shutdown;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::time::Instant;
+use std::sync::mpsc::RecvTimeoutError;
 
 impl DapClient {
     /// Sends `initialize` as VS Code does, and returns the capabilities.
@@ -140,11 +141,13 @@ impl DapClient {
 
     /// Waits for the adapter to close its side, and returns the number of messages until then.
     pub fn wait_closed(&mut self) -> usize {
-        let deadline = Instant::now() + deadline();
+        let mut patience = Patience::new();
         let before = self.history.len();
         while !self.closed {
-            if self.receive(deadline).is_err() {
-                self.fail("the adapter does not close the connection");
+            match self.receive(patience.portion()) {
+                Ok(()) => patience.renew(),
+                Err(RecvTimeoutError::Timeout) if patience.is_left() => {}
+                Err(_) => self.fail("the adapter does not close the connection"),
             }
         }
         self.history.len() - before

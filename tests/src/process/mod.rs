@@ -16,27 +16,39 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Instant;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use system::{executable, is_tracer, parent, processes, state_of};
 
-use crate::client::deadline;
 use crate::fixture::Fixture;
+use crate::patience::{self, Patience};
 
 /// Sends `signal` to a process; has no effect if there is none.
 pub fn send_signal(pid: i32, signal: Signal) {
     let _ = kill(Pid::from_raw(pid), signal);
 }
 
+/// Waits for the end of a process; returns false if it does not end (a zombie has ended).
+pub fn ends(pid: i32) -> bool {
+    let mut patience = Patience::new();
+    loop {
+        if ends_within(pid, patience.portion()) {
+            return true;
+        }
+        if !patience.is_left() {
+            return false;
+        }
+    }
+}
+
 /// Waits for the end of a child process.
 ///
 /// # Panics
-/// The deadline passes.
+/// It does not end.
 pub fn wait_for(child: &mut Child) -> ExitStatus {
     assert!(
-        ends_within(child.id() as i32, deadline()),
+        ends(child.id() as i32),
         "process {} does not end",
         child.id()
     );
@@ -51,17 +63,23 @@ pub fn is_alive(pid: i32) -> bool {
 /// Waits until the process is in a state, as ps(1) names it (`T`, `Z`, …).
 ///
 /// # Panics
-/// The deadline passes.
+/// It does not come to be in that state.
 pub fn wait_for_state(pid: i32, state: char) {
-    let deadline = Instant::now() + deadline();
-    loop {
-        let now = state_of(pid).unwrap_or_default();
-        if now.starts_with(state) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "process {pid} is {now}");
-        thread::yield_now();
-    }
+    let is = || state_of(pid).is_some_and(|now| now.starts_with(state));
+    assert!(
+        patience::becomes(is),
+        "process {pid} is {:?}",
+        state_of(pid)
+    );
+}
+
+/// Waits until no process traces this one.
+///
+/// # Panics
+/// It stays traced.
+pub fn wait_until_untraced(pid: i32) {
+    let is_free = || status(pid, "TracerPid").as_deref() == Some("0");
+    assert!(patience::becomes(is_free), "process {pid} is still traced");
 }
 
 /// A process for the debugger to attach to, started by the test; killed on drop.
@@ -73,17 +91,11 @@ pub struct Debuggee {
 /// Starts a program. Its file may have just been written, and a child that another test has forked
 /// meanwhile has that file open until it executes its own program.
 fn spawn(command: &mut Command) -> Child {
-    let until = Instant::now() + deadline();
-    loop {
-        match command.spawn() {
-            Err(error)
-                if error.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < until =>
-            {
-                thread::yield_now();
-            }
-            started => return started.expect("the fixture starts"),
-        }
-    }
+    let started = patience::poll(|| match command.spawn() {
+        Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => None,
+        started => Some(started.expect("the fixture starts")),
+    });
+    started.expect("the fixture is written at last")
 }
 
 impl Debuggee {
@@ -121,11 +133,18 @@ impl Debuggee {
     /// Returns the next line of its standard output.
     ///
     /// # Panics
-    /// No line arrives before the deadline.
+    /// No line arrives.
     pub fn read_line(&self) -> String {
-        self.lines
-            .recv_timeout(deadline())
-            .expect("a line of the debuggee: it does not run")
+        patience::receive(&self.lines).expect("a line of the debuggee: it does not run")
+    }
+
+    /// Reads lines up to this one.
+    ///
+    /// # Panics
+    /// It does not come.
+    pub fn read_to(&self, line: &str) {
+        let comes = patience::becomes(|| self.read_line() == line);
+        assert!(comes, "the debuggee does not write {line}");
     }
 
     /// Discards the output so far, and waits for two further lines: the process runs.
@@ -177,22 +196,16 @@ pub fn tracer_of(adapter: i32) -> i32 {
 /// Waits until no process runs this executable.
 ///
 /// # Panics
-/// The deadline passes; the remaining processes are killed.
+/// Some go on; they are killed.
 pub fn wait_for_none_of(program: &Path) {
-    let deadline = Instant::now() + deadline();
-    loop {
-        let left = running(program);
-        if left.is_empty() {
-            return;
-        }
-        if Instant::now() >= deadline {
-            for pid in &left {
-                send_signal(*pid, Signal::SIGKILL);
-            }
-            panic!("{left:?} are left of {}", program.display());
-        }
-        thread::yield_now();
+    if patience::becomes(|| running(program).is_empty()) {
+        return;
     }
+    let left = running(program);
+    for pid in &left {
+        send_signal(*pid, Signal::SIGKILL);
+    }
+    panic!("{left:?} are left of {}", program.display());
 }
 
 /// Returns the processes that run this executable.

@@ -1,5 +1,4 @@
 //! Recorded programs: ways back and forward in their past.
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod asks;
 mod begun;

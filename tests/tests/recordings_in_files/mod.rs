@@ -1,5 +1,4 @@
 //! Recordings in files: what is seen in them is what was seen of the program.
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod command;
 mod ends;

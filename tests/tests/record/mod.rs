@@ -1,8 +1,6 @@
 //! `stillpoint record --check`: programs are recorded, do what they do without that, and each replay
 //! does the same.
 
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-
 mod chaos;
 mod threads;
 
@@ -14,7 +12,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use nix::sys::signal::Signal;
-use stillpoint_tests::{Fixture, command, deadline, process};
+use stillpoint_tests::patience;
+use stillpoint_tests::{Fixture, command, process};
 
 /// A recorded program that has ended.
 struct Recorded {
@@ -82,7 +81,7 @@ fn output_of(command: &mut Command) -> Output {
     let pid = child.id() as i32;
     let (sender, output) = mpsc::channel();
     thread::spawn(move || sender.send(child.wait_with_output()));
-    output.recv_timeout(deadline()).map_or_else(
+    patience::receive(&output).map_or_else(
         |_| {
             process::send_signal(pid, Signal::SIGKILL);
             panic!("{command:?} does not end");

@@ -1,0 +1,247 @@
+//! How long tests wait: as long as something happens.
+//!
+//! A limit in seconds fails on a busy machine, and says nothing there. So a wait ends when no process that
+//! the tests have started has used CPU time, has begun, ended, stopped or resumed for [`QUIET`], and nothing
+//! has arrived; or after [`LIMIT`], since a program may spin for ever.
+
+use std::env;
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long nothing may happen, in seconds.
+const QUIET: u32 = 20;
+/// How long a wait may take, in seconds.
+const LIMIT: u32 = 300;
+/// How often to look for signs of life. A shorter wait costs nothing.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often to ask for what no event announces.
+const POLL: Duration = Duration::from_millis(1);
+
+/// Returns `seconds`, times `$STILLPOINT_PATIENCE` on emulated machines.
+fn scaled(seconds: u32) -> Duration {
+    static FACTOR: OnceLock<u32> = OnceLock::new();
+    let factor = FACTOR.get_or_init(|| {
+        let factor = env::var("STILLPOINT_PATIENCE").ok();
+        factor.and_then(|text| text.parse().ok()).unwrap_or(1)
+    });
+    Duration::from_secs(u64::from(seconds)) * *factor
+}
+
+/// Returns the time after which each wait ends, whatever happens.
+pub fn limit() -> Duration {
+    scaled(LIMIT)
+}
+
+/// One wait.
+pub struct Patience {
+    began: Instant,
+    looked: Instant,
+    /// When something happened last.
+    last: Instant,
+    seen: Option<Activity>,
+}
+
+impl Patience {
+    /// Begins a wait.
+    pub fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            began: now,
+            looked: now,
+            last: now,
+            seen: None,
+        }
+    }
+
+    /// Returns how long to wait before [`Patience::is_left`] is asked again.
+    pub fn portion(&self) -> Duration {
+        LOOK
+    }
+
+    /// Something has arrived.
+    pub fn renew(&mut self) {
+        self.last = Instant::now();
+    }
+
+    /// Returns false once nothing has happened for too long.
+    pub fn is_left(&mut self) -> bool {
+        let now = Instant::now();
+        if now - self.looked < LOOK {
+            return true;
+        }
+        self.looked = now;
+        let activity = Activity::of_children();
+        if self.seen.as_ref() != Some(&activity) {
+            self.seen = Some(activity);
+            self.last = now;
+        }
+        now - self.last < scaled(QUIET) && now - self.began < limit()
+    }
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Waits for a message of another thread.
+///
+/// # Errors
+/// The sender is gone, or nothing has happened for too long.
+pub fn receive<T>(receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
+    let mut patience = Patience::new();
+    loop {
+        match receiver.recv_timeout(patience.portion()) {
+            Err(RecvTimeoutError::Timeout) if patience.is_left() => {}
+            end => return end,
+        }
+    }
+}
+
+/// Asks again and again until there is an answer; `None` if nothing has happened for too long.
+pub fn poll<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let mut patience = Patience::new();
+    loop {
+        let answer = ask();
+        if answer.is_some() || !patience.is_left() {
+            return answer;
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// Asks again and again until it is so; false if nothing has happened for too long.
+pub fn becomes(mut ask: impl FnMut() -> bool) -> bool {
+    poll(|| ask().then_some(())).is_some()
+}
+
+/// What the processes that this one has started, and theirs, have done so far.
+#[derive(PartialEq, Eq, Debug)]
+struct Activity {
+    /// Their CPU time, in ticks of the kernel.
+    cpu: u64,
+    /// Which there are, and whether each is stopped.
+    states: Vec<(i32, bool)>,
+}
+
+impl Activity {
+    #[cfg(target_os = "linux")]
+    fn of_children() -> Self {
+        let mut all: Vec<Process> = std::fs::read_dir("/proc")
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .filter_map(Process::read)
+            .collect();
+        let mut ours = vec![std::process::id() as i32];
+        let mut activity = Self {
+            cpu: 0,
+            states: Vec::new(),
+        };
+        // Children of the ones found so far, until there are no more.
+        loop {
+            let (found, rest) =
+                (all.into_iter()).partition::<Vec<_>, _>(|it| ours.contains(&it.parent));
+            all = rest;
+            if found.is_empty() {
+                activity.states.sort_unstable();
+                return activity;
+            }
+            for process in found {
+                ours.push(process.pid);
+                activity.cpu += process.cpu;
+                activity.states.push((process.pid, process.is_stopped));
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of_children() -> Self {
+        Self {
+            cpu: 0,
+            states: Vec::new(),
+        }
+    }
+}
+
+/// What `/proc/PID/stat` says of a process.
+#[cfg(target_os = "linux")]
+struct Process {
+    pid: i32,
+    parent: i32,
+    is_stopped: bool,
+    cpu: u64,
+}
+
+#[cfg(target_os = "linux")]
+impl Process {
+    fn read(pid: i32) -> Option<Self> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name before it may have spaces and brackets.
+        let (_, fields) = text.rsplit_once(") ")?;
+        let fields: Vec<&str> = fields.split(' ').collect();
+        // proc(5): state is field 3, ppid 4, utime 14, stime 15.
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        Some(Self {
+            pid,
+            parent: number(4)? as i32,
+            is_stopped: fields.first()?.starts_with(['t', 'T', 'Z', 'X']),
+            cpu: number(14)? + number(15)?,
+        })
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn work_of_a_grandchild_is_activity_and_its_sleep_is_not() {
+        let script = "sh -c 'while read _; do i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo done; done'; :";
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().expect("sh");
+        let mut input = child.stdin.take().expect("piped");
+        let output = child.stdout.take().expect("piped");
+        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(output));
+        let mut work = || {
+            std::io::Write::write_all(&mut input, b"\n").expect("it reads");
+            lines.next().expect("a line").expect("a line");
+        };
+        work();
+        let of_child = || {
+            let all = Activity::of_children();
+            let is_there = |pid: i32| all.states.iter().any(|(it, _)| *it == pid);
+            assert!(is_there(child.id() as i32));
+            all.cpu
+        };
+        let before = of_child();
+        work();
+        assert!(of_child() > before);
+        drop(input);
+        child.wait().expect("it ends");
+    }
+
+    #[test]
+    fn a_silent_wait_ends_only_after_its_time() {
+        let mut patience = Patience::new();
+        assert!(patience.is_left());
+        let past = Instant::now() - scaled(QUIET) - LOOK;
+        patience.looked = past;
+        patience.last = past;
+        patience.seen = Some(Activity::of_children());
+        // Tests that run beside this one may have done something since.
+        let left = patience.is_left();
+        assert!(!left || patience.last > past);
+        patience.began -= limit();
+        patience.looked = past;
+        assert!(!patience.is_left());
+    }
+}
