@@ -1,4 +1,5 @@
-//! The fixtures: small debuggees, compiled on demand, with named lines.
+//! The fixtures: small debuggees with named lines. The program `fixtures` compiles all of them before the tests
+//! run ([`list`]); what is missing then is compiled on demand.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -10,6 +11,8 @@ use std::process::Command;
 use std::time::SystemTime;
 
 use crate::binary::{repository, target_directory};
+
+pub mod list;
 
 /// A family of compilers; the language of the source selects its executable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,6 +114,7 @@ impl Fixture {
     /// # Panics
     /// The source does not compile.
     pub fn build(source: &str, flags: Flags) -> Option<Self> {
+        list::note(source, flags);
         let path = fixtures().join(source);
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{source}: {error}"));
         let markers = markers(&text);

@@ -20,7 +20,7 @@ mod agent;
 mod binary;
 mod client;
 mod core;
-mod fixture;
+pub mod fixture;
 pub mod lines;
 mod machine;
 pub mod oracle;

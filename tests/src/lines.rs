@@ -7,6 +7,9 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// What the linker left out stays in the table, at 0 or 1. Headers are where it would be.
+const LOWEST_CODE: u64 = 0x100;
+
 /// Lines of one source file.
 pub type Lines = BTreeMap<PathBuf, BTreeSet<u64>>;
 
@@ -40,6 +43,8 @@ struct Table {
     /// Name and number of the folder.
     files: BTreeMap<u64, (PathBuf, u64)>,
     file: u64,
+    /// The address at which the sequence of rows begins.
+    sequence: Option<u64>,
     /// Address, line and file of the last recommended row.
     last: Option<(u64, u64, u64)>,
 }
@@ -65,10 +70,11 @@ impl Table {
     fn read_row(&mut self, text: &str, lines: &mut Lines) {
         let columns: Vec<&str> = text.split_whitespace().collect();
         let addr = u64::from_str_radix(&columns[0][2..], 16).expect("an address");
+        let sequence = *self.sequence.get_or_insert(addr);
         let number = |column: usize| columns[column].parse::<u64>().expect("a number");
         if let Some((start, line, file)) = self.last
-            // Code that the linker left out stays in the table, at 0 or 1.
-            && (2..addr).contains(&start)
+            && start < addr
+            && sequence >= LOWEST_CODE
             && let Some((name, folder)) = self.files.get(&file)
         {
             let folder = self.folders.get(folder).cloned().unwrap_or_default();
@@ -76,7 +82,11 @@ impl Table {
             let path = base.join(folder).join(name);
             lines.entry(path).or_default().insert(line);
         }
-        let is_place = columns.contains(&"is_stmt") && !columns.contains(&"end_sequence");
+        let is_end = columns.contains(&"end_sequence");
+        if is_end {
+            self.sequence = None;
+        }
+        let is_place = columns.contains(&"is_stmt") && !is_end;
         let row = (addr, number(1), number(3));
         self.last = Some(row).filter(|(_, line, _)| is_place && *line > 0);
     }

@@ -113,6 +113,7 @@ mod swift_names;
 mod tagged_memory;
 mod tcp;
 mod threads;
+mod tiers;
 mod trace_call;
 mod trace_call_oracle;
 mod traced_calls;
