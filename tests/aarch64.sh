@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the debugger and its tests for aarch64 Linux on this x86-64 machine, runs the tests in virtual
 # machines, and ends with a table: tests passed, failed and left out, per file. Fails if one fails.
-#   aarch64.sh                      all files of black-box tests
+#   aarch64.sh                      all modules of black-box tests
 #   aarch64.sh breakpoints calls    these
 #   aarch64.sh unit                 the unit tests of all crates
 #   aarch64.sh selection            what CI runs: the unit tests of machine code and some of the files; also
@@ -11,6 +11,7 @@
 #   aarch64.sh stress zlib bzip2    rounds of tests/benches/stress.rs, whose variables apply, with these parts of
 #                                   tests/stress/programs.sh: some that are short also where they are emulated
 #   aarch64.sh shell                a shell in the guest
+#   aarch64.sh check                type-checks everything
 #   aarch64.sh build                only builds the debugger, with glibc and with musl
 # $FILTER: only tests whose names contain this. $MACHINES: how many virtual machines (2). $CPU: QEMU's name
 # of the processor, $MACHINE: of the machine. $LIMIT: seconds that a file may take (3600). $CACHE: where the image is kept.
@@ -18,6 +19,7 @@
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd -P)/aarch64"
 source "$here/common.sh"
+source "$here/../modules.sh"
 source "$here/image.sh"
 source "$here/vm.sh"
 
@@ -105,11 +107,6 @@ build_stress() {
         --message-format=json | sed -n 's/.*"executable":"\([^"]*\/stress-[^"]*\)".*/\1/p'
 }
 
-# left_out NAME: prints the arguments that leave out what tests/aarch64/left-out.txt lists of a file.
-left_out() {
-    sed -n "s/^$1::\([a-z0-9_:]*\): .*/--skip \1/p" "$here/left-out.txt" | tr '\n' ' '
-}
-
 # enqueue NAME: makes a job of the script on stdin.
 enqueue() { cat >"$queue/$1.job"; }
 
@@ -121,6 +118,26 @@ export RUST_BACKTRACE=1 RUST_LOG="${RUST_LOG-}" TMPDIR="$work/tmp" STILLPOINT_TM
 export STILLPOINT="$root/target/$TARGET/debug/stillpoint" STILLPOINT_PATIENCE=5
 cd "$root/tests"
 JOB
+}
+
+# enqueue_modules EXECUTABLE [MODULE…]: makes a job for each of these modules of the black-box tests, or for all.
+enqueue_modules() {
+    local executable="$1" name file
+    shift
+    if [ $# = 0 ]; then
+        for file in "$root"/tests/tests/*.rs "$root"/tests/tests/*/mod.rs; do
+            name="${file#"$root"/tests/tests/}" name="${name%/mod.rs}" name="${name%.rs}"
+            [ "$name" = main ] || set -- "$@" "$name"
+        done
+    fi
+    for name; do
+        {
+            environment
+            echo "source '$root/tests/modules.sh'"
+            echo "tests=\$(tests_of $executable '$here/left-out.txt' $name | grep -F -e '${FILTER-}')"
+            echo "timeout ${LIMIT:-3600} $executable --exact \${tests:-none}"
+        } | enqueue "$name"
+    done
 }
 
 # Runs the machines until the queue is empty.
@@ -167,6 +184,13 @@ build_only() {
 }
 
 main() {
+    if [ "${1-}" = check ]; then
+        standard_library "$TARGET"
+        unset RUSTFLAGS
+        cd "$root"
+        cargo check --quiet --workspace --all-targets --target "$TARGET"
+        return
+    fi
     if [ "${1-}" = build ]; then
         cross_tools
         build_only "$TARGET" "$MUSL"
@@ -202,7 +226,7 @@ main() {
         exit "$(cat "$queue/run.code")"
         ;;
     *)
-        local name executable packages=stillpoint-tests targets=() is_selection=no
+        local name executable skipped packages=stillpoint-tests targets=() is_selection=no
         local -A filters=()
         case ${1-} in
         unit)
@@ -216,10 +240,15 @@ main() {
             set -- "${SELECTION[@]}"
             ;;
         esac
-        for name in "$@"; do targets+=(--test "$name"); done
+        if [ $# != 0 ]; then targets+=(--test black_box); fi
         say "building"
         while read -r name executable; do
-            { environment; echo "timeout ${LIMIT:-3600} $executable ${filters[$name]-${FILTER-}} $(left_out "$name")"; } | enqueue "$name"
+            if [ "$name" = black_box ]; then
+                enqueue_modules "$executable" "$@"
+                continue
+            fi
+            skipped="$(left_out "$here/left-out.txt" "$name" | sed "s/^$name::/--skip /" | tr '\n' ' ')"
+            { environment; echo "timeout ${LIMIT:-3600} $executable ${filters[$name]-${FILTER-}} $skipped"; } | enqueue "$name"
         done < <(build "$packages" "${targets[@]}")
         [ -n "$(ls "$queue")" ] || { say "nothing was built"; exit 1; }
         say "logs in $queue"

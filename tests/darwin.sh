@@ -4,12 +4,13 @@
 #   darwin.sh check    type-checks the whole workspace
 #   darwin.sh link     builds and links the debugger, and looks at the executables
 #   darwin.sh tools    only installs Zig's compiler, which has Apple's headers
-#   darwin.sh simulated [FILE…]   runs these files of the black-box tests, or all, with the backend for
+#   darwin.sh simulated [MODULE…]   runs these modules of the black-box tests, or all, with the backend for
 #                      macOS over Mach calls that are simulated on Linux, but for darwin/left-out.txt
 # $TARGET: only this one. $CACHE: where the tools are kept. $CARGO_TARGET_DIR: where to build.
 # Needs python3 with pip, and rustup or Debian's packages.
 set -euo pipefail
 source "$(cd "$(dirname "$0")" && pwd -P)/darwin/toolchain.sh"
+source "$root/tests/modules.sh"
 
 targets=("${TARGETS[@]}")
 [ -z "${TARGET-}" ] || targets=("$TARGET")
@@ -37,42 +38,33 @@ expect_executable() {
     say "$1: $(wc -c <"$1") bytes"
 }
 
-# left_out FILE: prints the arguments that leave out what left-out.txt lists of a file of tests.
-left_out() {
-    sed -n "s/^$1::\([a-z0-9_:]*\): .*/--skip \1/p" "$root/tests/darwin/left-out.txt" | tr '\n' ' '
-}
-
-# simulated [FILE…]: one line per file of tests, and the names of those that fail. Exits with 1 if any does.
+# simulated [MODULE…]: one line per module of tests, and the names of those that fail. Exits with 1 if any does.
 simulated() {
-    local target="${CARGO_TARGET_DIR:-$root/target}" file name log failed=0
+    local target="${CARGO_TARGET_DIR:-$root/target}" list="$root/tests/darwin/left-out.txt" file name log tests failed=0
     cd "$root"
     # With the features of the whole workspace, the dependencies are those of `cargo test --workspace`.
     cargo build --quiet --workspace --bins --features stillpoint/simulated-mach --target-dir "$target"
     mkdir -p "$target/simulated-mach"
     cp "$target/debug/stillpoint" "$target/simulated-mach/"
     cargo build --quiet --workspace --bins --target-dir "$target"
-    log="$(mktemp)"
     if [ $# = 0 ]; then
-        for file in tests/tests/*.rs tests/tests/*/main.rs; do
-            name="${file#tests/tests/}" name="${name%/main.rs}" name="${name%.rs}"
-            grep -q "^$name: " tests/darwin/left-out.txt || set -- "$@" "$name"
+        for file in tests/tests/*.rs tests/tests/*/mod.rs; do
+            name="${file#tests/tests/}" name="${name%/mod.rs}" name="${name%.rs}"
+            grep -q "^$name: " "$list" || [ "$name" = main ] || set -- "$@" "$name"
         done
     fi
-    # Only these: a file takes seconds to link.
-    cargo test --quiet -p stillpoint-tests --no-run "${@/#/--test=}"
-    for name; do
-        # shellcheck disable=SC2046
-        if STILLPOINT="$target/simulated-mach/stillpoint" cargo test --quiet -p stillpoint-tests \
-            --test "$name" -- --include-ignored $(left_out "$name") >"$log" 2>&1; then
-            printf '%-24s %s\n' "$name" "$(sed -n 's/^test result: ok. \([0-9]* passed\).*filtered.*/\1/p' "$log" | tail -n 1)"
-        else
-            failed=1
-            printf '%-24s FAILED\n' "$name"
-            sed -n 's/^    \([a-z0-9_:]*\)$/    \1/p' "$log" | sort -u
-            cp "$log" "$target/simulated-mach/$name.log"
-        fi
-    done
-    rm -f "$log"
+    black_box="$(cargo test --quiet --workspace --test black_box --no-run --message-format=json --target-dir "$target" |
+        sed -n 's/.*"executable":"\([^"]*\/black_box-[^"]*\)".*/\1/p')"
+    log="$target/simulated-mach/black_box.log"
+    mapfile -t tests < <(for name; do tests_of "$black_box" "$list" "$name"; done)
+    cd tests
+    STILLPOINT="$target/simulated-mach/stillpoint" "$black_box" --include-ignored --exact "${tests[@]}" >"$log" 2>&1 || failed=1
+    sed -n 's/^test \([a-z0-9_]*\)::.*\.\.\. \(ok\|FAILED\).*/\1 \2/p' "$log" | sort | uniq -c |
+        awk '{printf "%-24s %4d %s\n", $2, $1, $3 == "ok" ? "passed" : "FAILED"}'
+    if [ $failed != 0 ]; then
+        sed -n 's/^    \([a-z0-9_:]*\)$/    \1/p' "$log" | sort -u
+        say "log in $log"
+    fi
     return $failed
 }
 
@@ -81,7 +73,7 @@ check)
     install_zig
     rust
     cd "$root"
-    for target in "${targets[@]}"; do build "$target" check --workspace; done
+    for target in "${targets[@]}"; do build "$target" check --quiet --workspace; done
     ;;
 link)
     install_zig
