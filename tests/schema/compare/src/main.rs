@@ -14,7 +14,12 @@ fn make(root: &Value, schema: &Value, rng: &mut Rng, depth: usize) -> Value {
         return any(rng);
     }
     if let Some(name) = schema["$ref"].as_str() {
-        return make(root, root.pointer(&name[1..]).expect("a definition"), rng, depth + 1);
+        return make(
+            root,
+            root.pointer(&name[1..]).expect("a definition"),
+            rng,
+            depth + 1,
+        );
     }
     for keyword in ["oneOf", "anyOf"] {
         if let Some(parts) = schema[keyword].as_array() {
