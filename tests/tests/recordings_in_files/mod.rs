@@ -2,9 +2,6 @@
 
 mod command;
 mod ends;
-#[allow(dead_code, reason = "the walks in live recordings need all of it")]
-#[path = "../travel/walks/place.rs"]
-mod place;
 mod programs;
 mod refusals;
 mod runs;

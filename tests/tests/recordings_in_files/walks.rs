@@ -1,8 +1,8 @@
 //! Places of a program that were seen live are seen again in its recording, after the program and its files are
 //! gone: the same stack, values, registers and memory.
 
-use super::place::{Key, Looks, Place};
 use super::{go, opened, place_for_file, shown};
+use crate::travel::walks::place::{Key, Looks, Place};
 use fastrand::Rng;
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -18,7 +18,7 @@ mod steps;
 mod threads;
 mod tight;
 mod turns;
-mod walks;
+pub(crate) mod walks;
 
 use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};

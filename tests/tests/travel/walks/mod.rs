@@ -4,7 +4,7 @@
 //! (`walk`), the same ones at each run; more of them with `WALKS_SEEDS=20`, from another one on with `WALKS_FIRST=21`,
 //! longer ones with `WALKS_MOVES=200`. `WALKS_TRAIL=100` shows so many moves before each mistake.
 
-mod place;
+pub(crate) mod place;
 mod walk;
 
 use fastrand::Rng;
