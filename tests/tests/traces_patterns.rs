@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+#[cfg(target_arch = "x86_64")]
+use stillpoint_tests::{Compiler, Flags};
+use stillpoint_tests::{DapClient, Fixture};
 
 /// The hits of each function, the functions of the records, and the tracepoint's message.
 fn traced(

@@ -5,10 +5,10 @@
 use super::super::log_ring::{self, Message, Ring};
 use super::super::trampoline::{Count, HitAction, Place, Trampoline, TrampolineState};
 use super::trampoline_tests::{condition, machine, message, window};
+use crate::arch::Arch;
 use crate::arch::aarch64::execution_tests::processor::{
     CODE, FLAGS, PC, Processor, Random, SIGTRAP, SITE, SP, State, TRAP,
 };
-use crate::arch::{Arch, RegisterFile};
 use crate::compile::Condition;
 use crate::compile::tests::machine::{At, Machine};
 use crate::ids::HitCondition;
