@@ -89,7 +89,7 @@ build() {
     export CARGO_PROFILE_DEV_DEBUG=line-tables-only
     cargo build "${arguments[@]}" "${packages[@]}" >&2
     cargo test "${arguments[@]}" "${packages[@]}" "$@" --no-run --message-format=json |
-        sed -n 's/.*"target":{"kind":.*"name":"\([^"]*\)".*"test":true.*"executable":"\([^"]*\)".*/\1 \2/p'
+        sed -n 's/.*"target":{"kind":.*"name":"\([^"]*\)".*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\1 \2/p'
 }
 
 # build_stress PARTS…: builds the debugger, the programs and the stress test, and prints its path.
