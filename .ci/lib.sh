@@ -101,7 +101,7 @@ end() {
     mkdir -p "$target"
     cp "$SECTIONS" "$target/ci-times"
     echo "== times, in seconds, and what .ci/times has"
-    awk 'NR == FNR {known[substr($0, 8)] = $1; next}
+    awk 'FILENAME == ARGV[1] {known[substr($0, 8)] = $1; next}
         {
             name = substr($0, 8)
             printf "%6d %6s  %s\n", $1, known[name], name
