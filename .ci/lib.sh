@@ -104,9 +104,10 @@ end() {
     awk 'FILENAME == ARGV[1] {known[substr($0, 8)] = $1; next}
         {
             name = substr($0, 8)
-            printf "%6d %6s  %s\n", $1, known[name], name
+            was = name in known ? known[name] : "-"
+            printf "%6d %6s  %s\n", $1, was, name
             total += $1
-            if (name in known && $1 > 20 && $1 > 1.5 * known[name]) grown = grown "\n  " name ": " known[name] " s, now " $1
+            if (was != "-" && $1 > 20 && $1 > 1.5 * known[name]) grown = grown "\n  " name ": " known[name] " s, now " $1
         }
         END {
             printf "%6d         all\n", total
