@@ -1,5 +1,5 @@
-//! The fixtures: small debuggees with named lines. The program `fixtures` compiles all of them before the tests
-//! run ([`list`]); what is missing then is compiled on demand.
+//! The fixtures: small debuggees with named lines. The program `fixtures` compiles the ones in [`list`] before
+//! the tests run. A test compiles any other fixture itself.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;

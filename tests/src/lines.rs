@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What the linker left out stays in the table, at 0 or 1. Headers are where it would be.
+/// Lowest address of code. Linkers move the rows of discarded functions to address 0 or 1.
 const LOWEST_CODE: u64 = 0x100;
 
 /// Lines of one source file.
@@ -36,7 +36,7 @@ pub fn statement_lines(image: &Path) -> Lines {
     lines
 }
 
-/// What was read of one line table.
+/// State of the parser within one line table.
 #[derive(Default)]
 struct Table {
     folders: BTreeMap<u64, PathBuf>,
@@ -102,8 +102,9 @@ fn quoted(text: &str) -> &str {
     text.trim_matches('"')
 }
 
-/// Sets a breakpoint on every statement line of a program that is about to run, and returns those that
-/// do not bind, with the reason. One on a function's first line binds to a line of its body.
+/// Launches a program and sets a breakpoint on every statement line. Returns the breakpoints that do not
+/// bind, with the reason. A breakpoint that binds to a later line counts as bound: the adapter moves one on a
+/// function's first line into the body.
 pub fn unbound_lines(program: &Path) -> Vec<String> {
     let mut client = DapClient::spawn();
     client.launch_program(program, json!({}));

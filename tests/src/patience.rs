@@ -1,8 +1,8 @@
-//! How long tests wait: as long as something happens.
+//! The limits of waits in tests.
 //!
-//! A limit in seconds fails on a busy machine, and says nothing there. So a wait ends when no process that
-//! the tests have started has used CPU time, has begun, ended, stopped or resumed for [`QUIET`], and nothing
-//! has arrived; or after [`LIMIT`], since a program may spin for ever.
+//! A fixed limit fails on a busy machine. A wait here ends after [`QUIET`] seconds in which no message
+//! arrived and no process started by the tests used CPU time, started, ended, stopped or resumed. It ends
+//! after [`LIMIT`] seconds in any case, because a program may spin for ever.
 
 use std::env;
 use std::sync::OnceLock;
@@ -10,13 +10,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long nothing may happen, in seconds.
+/// Seconds without activity after which a wait fails.
 const QUIET: u32 = 20;
-/// How long a wait may take, in seconds.
+/// Seconds after which a wait fails in any case.
 const LIMIT: u32 = 300;
-/// How often to look for signs of life. A shorter wait costs nothing.
+/// Interval between two looks at the processes. A wait shorter than this reads nothing from `/proc`.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often to ask for what no event announces.
+/// Interval of [`poll`], for conditions that no event reports, such as the state of a process.
 const POLL: Duration = Duration::from_millis(1);
 
 /// Returns `seconds`, times `$STILLPOINT_PATIENCE` on emulated machines.
@@ -29,7 +29,7 @@ fn scaled(seconds: u32) -> Duration {
     Duration::from_secs(u64::from(seconds)) * *factor
 }
 
-/// Returns the time after which each wait ends, whatever happens.
+/// Returns [`LIMIT`], scaled.
 pub fn limit() -> Duration {
     scaled(LIMIT)
 }
@@ -90,7 +90,7 @@ impl Default for Patience {
 /// Waits for a message of another thread.
 ///
 /// # Errors
-/// The sender is gone, or nothing has happened for too long.
+/// The sender was dropped, or the wait failed.
 pub fn receive<T>(receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
     let mut patience = Patience::new();
     loop {
@@ -101,7 +101,7 @@ pub fn receive<T>(receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
     }
 }
 
-/// Asks again and again until there is an answer; `None` if nothing has happened for too long.
+/// Asks again and again until there is an answer; `None` if the wait failed.
 pub fn poll<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let mut patience = Patience::new();
     loop {
@@ -113,17 +113,17 @@ pub fn poll<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     }
 }
 
-/// Asks again and again until it is so; false if nothing has happened for too long.
+/// Asks again and again until it is so; false if the wait failed.
 pub fn becomes(mut ask: impl FnMut() -> bool) -> bool {
     poll(|| ask().then_some(())).is_some()
 }
 
-/// What the processes that this one has started, and theirs, have done so far.
+/// CPU time and states of all descendants of this process.
 #[derive(PartialEq, Eq, Debug)]
 struct Activity {
     /// Their CPU time, in ticks of the kernel.
     cpu: u64,
-    /// Which there are, and whether each is stopped.
+    /// Each process, and whether it is stopped.
     states: Vec<(i32, bool)>,
 }
 
@@ -167,7 +167,7 @@ impl Activity {
     }
 }
 
-/// What `/proc/PID/stat` says of a process.
+/// Fields of `/proc/PID/stat`.
 #[cfg(target_os = "linux")]
 struct Process {
     pid: i32,
@@ -200,7 +200,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn work_of_a_grandchild_is_activity_and_its_sleep_is_not() {
+    fn work_of_a_grandchild_is_activity() {
         let script = "sh -c 'while read _; do i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo done; done'; :";
         let mut command = Command::new("sh");
         command

@@ -2,8 +2,8 @@
 //!
 //! Linkers merge such strings by their ends: where a file is called `stl_vector.h` and another one
 //! `vector.h`, the section has the first name only, and references to the second point into it.
-//! So a string may begin at any byte, and a search has to look at each occurrence of a text, also at
-//! those that overlap another one (`aa` in `aaa`).
+//! So a string may begin at any byte. A search visits every occurrence of a text, including occurrences
+//! that overlap (`aa` occurs twice in `aaa`).
 
 use memchr::memmem;
 use std::ops::Range;
@@ -20,8 +20,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Returns the offsets of all occurrences, ascending, including those that overlap. An empty
-    /// text occurs nowhere.
+    /// Returns the offsets of all occurrences in ascending order, overlapping ones included. An empty
+    /// text has no occurrence.
     pub(crate) fn occurrences<'s>(&'s self, section: &'s [u8]) -> impl Iterator<Item = usize> + 's {
         let mut from = 0;
         std::iter::from_fn(move || {
@@ -46,10 +46,12 @@ pub(crate) fn start_of_string(section: &[u8], at: usize) -> usize {
 pub(crate) fn starts_of_strings_with(section: &[u8], text: &[u8]) -> Vec<Range<usize>> {
     let mut starts: Vec<Range<usize>> = Vec::new();
     for at in Text::new(text).occurrences(section) {
-        let start = start_of_string(section, at);
-        match starts.last_mut() {
-            Some(last) if last.start == start => last.end = at + 1,
-            _ => starts.push(start..at + 1),
+        // Looks back only as far as the occurrence before: a file may have one string of megabytes.
+        let known = starts.last().map_or(0, |last| last.end - 1);
+        let between = section.get(known..at).unwrap_or_default();
+        match (starts.last_mut(), memchr::memrchr(0, between)) {
+            (Some(last), None) => last.end = at + 1,
+            (_, nul) => starts.push(nul.map_or(0, |nul| known + nul + 1)..at + 1),
         }
     }
     starts

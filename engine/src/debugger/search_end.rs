@@ -140,7 +140,7 @@ impl Debugger {
         instruction.set_repetitions(&mut registers, left.saturating_add(later));
         if made {
             registers.set_pc(pc);
-            // The next repetition sets them before anything reads them.
+            // The next repetition sets the flags before an instruction reads them.
             if instruction.compares_repeatedly()
                 && let Some((flags, there)) = registers.get(status).zip(flags_there)
             {

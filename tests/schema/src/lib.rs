@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-/// What a schema says beside rules.
+/// Keywords that do not restrict values.
 const ANNOTATIONS: &[&str] = &[
     "$schema",
     "_enum",
