@@ -35,8 +35,11 @@ fn main() -> ExitCode {
 
 fn build() -> std::io::Result<bool> {
     let began = Instant::now();
-    let count = list::build()?;
+    let (count, failed) = list::build()?;
     println!("{count} fixtures in {} s", began.elapsed().as_secs());
+    for line in failed {
+        println!("cannot be compiled here: {line}");
+    }
     Ok(true)
 }
 

@@ -1,6 +1,7 @@
 //! A compiled program that stops itself after it has set its statics; /proc stands in for the
 //! debugger.
 
+use super::built::built;
 use crate::expr::{EvalContext, Expression, Purpose};
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::NumberFormat;
@@ -31,7 +32,6 @@ pub struct Program {
     pub register: std::cell::Cell<u64>,
     /// Whether it was built with `--cfg lazy`.
     pub lazy: bool,
-    _directory: tempfile::TempDir,
 }
 
 struct ProcessMemory(File, std::cell::Cell<u64>);
@@ -149,24 +149,10 @@ impl EvalContext for Program {
 impl Program {
     /// Compiles and starts a fixture; `None` if the compiler is not installed.
     pub fn start(compiler: &[&str], fixture: &str, language: Language) -> Option<Program> {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("program");
         let source = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("src/inspect/value/tests")
             .join(fixture);
-        let built = Command::new(compiler[0])
-            .args(&compiler[1..])
-            .arg("-o")
-            .arg(&path)
-            .arg(&source)
-            .status();
-        match built {
-            Ok(status) => assert!(status.success(), "{fixture} does not compile"),
-            Err(_) => {
-                skips::skip(compiler[0]);
-                return None;
-            }
-        }
+        let path = built(compiler, &source)?;
         let mut process = Command::new(&path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -195,7 +181,6 @@ impl Program {
             locals: None,
             register: std::cell::Cell::new(0x1_0000_0002),
             lazy: compiler.contains(&"lazy"),
-            _directory: directory,
         };
         program.locals = program
             .variable("POINTER")

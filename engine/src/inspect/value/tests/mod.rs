@@ -1,5 +1,6 @@
 //! Values of compiled programs, compared with their expected texts.
 
+mod built;
 mod c;
 mod contents;
 mod cpp;
