@@ -56,9 +56,16 @@ fn seeds() -> u64 {
 /// Its own harness: a process that debugs blocks SIGCHLD before any thread exists.
 fn main() {
     const NAME: &str = "lines_are_what_instructions_pass";
-    let mut filters = env::args().skip(1).filter(|it| !it.starts_with('-'));
-    let is_listed = env::args().any(|it| it == "--list");
-    if !is_listed && filters.all(|it| NAME.contains(&it)) {
+    let (mut is_listed, mut is_wanted) = (false, true);
+    let mut arguments = env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--list" => is_listed = true,
+            "--skip" => is_wanted &= !arguments.next().is_some_and(|it| NAME.contains(&it)),
+            filter => is_wanted &= filter.starts_with('-') || NAME.contains(filter),
+        }
+    }
+    if is_wanted && !is_listed {
         engine::os::prepare();
         lines_are_what_instructions_pass();
     }
