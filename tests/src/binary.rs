@@ -38,11 +38,15 @@ fn profile_directory() -> PathBuf {
 /// Cargo's lock serializes test processes that build at once.
 pub fn stillpoint() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| match env::var_os("STILLPOINT") {
-        Some(path) => PathBuf::from(path)
-            .canonicalize()
-            .expect("the binary that $STILLPOINT names"),
-        None => build(),
+    BINARY.get_or_init(|| {
+        #[cfg(target_os = "linux")]
+        crate::patience::watch_for_hangs();
+        match env::var_os("STILLPOINT") {
+            Some(path) => PathBuf::from(path)
+                .canonicalize()
+                .expect("the binary that $STILLPOINT names"),
+            None => build(),
+        }
     })
 }
 

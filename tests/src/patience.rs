@@ -118,6 +118,42 @@ pub fn becomes(mut ask: impl FnMut() -> bool) -> bool {
     poll(|| ask().then_some(())).is_some()
 }
 
+/// Ends this process once neither it nor any process that it started has done anything for three times
+/// [`QUIET`]: a test waits where no [`Patience`] limits it, for example in a read of a pipe. Runs until the
+/// process ends.
+#[cfg(target_os = "linux")]
+pub(crate) fn watch_for_hangs() {
+    // A look at the processes takes this process a hundredth of the time between two looks.
+    const OWN_TICKS: u64 = 20;
+    let own = || Process::read(std::process::id() as i32).map_or(0, |it| it.cpu);
+    let work = move || {
+        let (mut last, mut before, mut seen) = (Instant::now(), own(), None);
+        loop {
+            thread::sleep(scaled(QUIET) / 4);
+            let (cpu, activity) = (own(), Some(Activity::of_children()));
+            if cpu - before > OWN_TICKS || activity != seen {
+                seen = activity;
+                last = Instant::now();
+            }
+            before = cpu;
+            if last.elapsed() > 3 * scaled(QUIET) {
+                // Threads have the names of their tests, of which the kernel keeps 15 bytes.
+                let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+                let names = threads.filter_map(|it| {
+                    let name = std::fs::read_to_string(it.ok()?.path().join("comm")).ok()?;
+                    Some(name.trim().to_owned())
+                });
+                let names: Vec<String> = names.filter(|it| it.contains("::")).collect();
+                eprintln!("tests hang: nothing happens any more. Threads: {names:?}");
+                std::process::abort();
+            }
+        }
+    };
+    let thread = thread::Builder::new().name("watch".to_owned());
+    // Without it, only the limit of the whole run is left.
+    let _ = thread.spawn(work);
+}
+
 /// CPU time and states of all descendants of this process.
 #[derive(PartialEq, Eq, Debug)]
 struct Activity {
