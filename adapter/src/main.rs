@@ -64,6 +64,14 @@ enum Command {
 }
 
 impl Command {
+    /// Returns the command of a line without options, `stillpoint` or `stillpoint dap`: editors wait for its
+    /// first response, and the parser would first build the options of all commands.
+    fn of_editor(mut line: impl Iterator<Item = OsString>) -> Option<Self> {
+        line.next();
+        let is_dap = line.next().is_none_or(|it| it == "dap");
+        (is_dap && line.next().is_none()).then(|| Command::Dap(Dap::default()))
+    }
+
     /// Returns true if this process will have a debuggee. The listener's children will, and a
     /// launcher becomes one.
     fn debugs(&self) -> bool {
@@ -124,8 +132,10 @@ struct LaunchInTerminal {
 const CACHE_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let command = cli.command.unwrap_or(Command::Dap(cli.dap));
+    let command = Command::of_editor(std::env::args_os()).unwrap_or_else(|| {
+        let cli = Cli::parse();
+        cli.command.unwrap_or(Command::Dap(cli.dap))
+    });
     if command.debugs() {
         // Before the first thread.
         if let Err(error) = engine::os::run_behind_front(command.process_group()) {

@@ -10,6 +10,9 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Maximum number of sessions of a listener, unless the user sets another.
+const DEFAULT_SESSIONS: usize = 64;
+
 // No doc comment: it would become the text of `--help`.
 #[derive(Args)]
 pub struct Dap {
@@ -28,7 +31,7 @@ pub struct Dap {
     #[arg(long, value_name = "TOKEN", value_parser = Token::new)]
     token: Option<Token>,
     /// With `--listen`: maximum number of simultaneous sessions
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SESSIONS)]
     max_sessions: usize,
     /// Write a log to this file; STILLPOINT_LOG sets its level (`info` if unset)
     #[arg(long, value_name = "FILE")]
@@ -37,6 +40,20 @@ pub struct Dap {
     socket_on_stdin: bool,
     #[arg(long, hide = true)]
     same_user: bool,
+}
+
+impl Default for Dap {
+    /// Returns the options of a command line without any.
+    fn default() -> Self {
+        Self {
+            listen: None,
+            token: None,
+            max_sessions: DEFAULT_SESSIONS,
+            log: None,
+            socket_on_stdin: false,
+            same_user: false,
+        }
+    }
 }
 
 /// Returns the token that the user has set: on the command line, else in the environment.

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 use tokio::net::unix::pipe;
 use tokio::runtime::Handle;
@@ -33,7 +33,8 @@ pub struct Intake<Report> {
     reader: Mutex<Reader>,
     queued: Arc<Queued>,
     inbox: Inbox<Report>,
-    runtime: Handle,
+    /// The runtime of the transport thread; `None` if there is none. Empty until that thread has started.
+    runtime: OnceLock<Option<Handle>>,
     /// Whether the session is handling a request.
     busy: AtomicBool,
     /// Fires when the session may have been busy for [`BUSY_AFTER`].
@@ -69,8 +70,7 @@ enum Read {
 }
 
 impl<Report> Intake<Report> {
-    /// Creates the intake of `stream`; `runtime` belongs to the thread that runs
-    /// [`Intake::read_while_busy`].
+    /// Creates the intake of `stream`.
     ///
     /// # Errors
     /// The system has no timers left.
@@ -78,7 +78,6 @@ impl<Report> Intake<Report> {
         stream: Stream,
         queued: Arc<Queued>,
         inbox: Inbox<Report>,
-        runtime: Handle,
     ) -> io::Result<Self> {
         Ok(Self {
             stream,
@@ -92,13 +91,19 @@ impl<Report> Intake<Report> {
             }),
             queued,
             inbox,
-            runtime,
+            runtime: OnceLock::new(),
             busy: AtomicBool::new(false),
             alarm: Alarm::new()?,
             alarm_set: AtomicBool::new(false),
             transport_reads: AtomicBool::new(false),
             back: Notify::new(),
         })
+    }
+
+    /// Sets the runtime of the thread that runs [`Intake::read_while_busy`].
+    pub(super) fn set_runtime(&self, runtime: Option<Handle>) {
+        // Only the transport thread does this, once.
+        let _ = self.runtime.set(runtime);
     }
 
     /// Adds bytes that were read from the stream earlier.
@@ -217,8 +222,10 @@ impl<Report> Intake<Report> {
                 if request.command == "disconnect" {
                     let before = reader.flags.values();
                     let before: Vec<_> = before.filter_map(Weak::upgrade).collect();
-                    if !before.is_empty() {
-                        self.runtime.spawn(cancel_after(CANCEL_TIMEOUT, before));
+                    if !before.is_empty()
+                        && let Some(runtime) = self.runtime.wait()
+                    {
+                        runtime.spawn(cancel_after(CANCEL_TIMEOUT, before));
                     }
                 }
                 let flag = reader.flag(&request);

@@ -176,7 +176,7 @@ impl<Report: Send + 'static> Connection<Report> {
     /// session.
     ///
     /// # Errors
-    /// No thread, runtime or timer is available.
+    /// No thread or timer is available. Without a runtime the connection ends at once.
     pub fn open(
         [input, output]: [Stream; 2],
         early_bytes: BytesMut,
@@ -187,23 +187,32 @@ impl<Report: Send + 'static> Connection<Report> {
             queue: sender,
             waker: waker.clone(),
         };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
         let (queue, rest) = unbounded_channel();
         let queued = Arc::new(Queued::default());
         let output = Arc::new(output);
         let unwritten = Arc::clone(&queued);
         let outbox = Outbox::new(Arc::clone(&output), queue, Arc::clone(&queued));
-        let handle = runtime.handle().clone();
-        let intake = Intake::new(input, Arc::clone(&queued), inbox.clone(), handle)?;
-        intake.push_bytes(early_bytes);
+        let intake = Intake::new(input, Arc::clone(&queued), inbox.clone())?;
         let intake = Arc::new(intake);
         let reader = Arc::clone(&intake);
+        let ended = inbox.clone();
         let (written, done) = mpsc::channel();
         thread::Builder::new()
             .name("io".to_owned())
             .spawn(move || {
+                // Here, as it takes longer than the first response.
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build();
+                let handle = runtime.as_ref().ok().map(|it| it.handle().clone());
+                reader.set_runtime(handle);
+                let runtime = match runtime {
+                    Ok(runtime) => runtime,
+                    Err(error) => {
+                        ended.put_without_wake(Inbound::Ended(Err(error.into())));
+                        return ended.wake();
+                    }
+                };
                 runtime.block_on(async {
                     tokio::spawn(async move {
                         if let Err(error) = reader.read_while_busy().await {
@@ -217,6 +226,7 @@ impl<Report: Send + 'static> Connection<Report> {
                 runtime.shutdown_background();
                 let _ = written.send(());
             })?;
+        intake.push_bytes(early_bytes);
         Ok(Self {
             inbox,
             received,
