@@ -239,6 +239,27 @@ fn rust_arguments_and_results() {
     client.disconnect();
 }
 
+/// A compiler that knows all callers of a function removes parameters, or puts constants in their place: a call with
+/// the arguments of the source would silently do something else.
+#[test]
+fn functions_with_changed_parameters_are_refused() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler).optimized("2");
+        let Some(fixture) = Fixture::build("c/changed_parameters.c", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "end");
+        for call in ["first(&pair, 4)", "second(7, 1, 5)", "scaled(99, 1.0f)"] {
+            let error = error_of(&client.evaluated(call).expect_err(call));
+            assert!(error.contains("the compiler left only"), "{call}: {error}");
+        }
+        for (call, expected) in [("kept(2, 3)", "17"), ("shared(7, 1, 5)", "40")] {
+            assert_eq!(client.evaluate(call), expected, "{call}");
+        }
+        client.disconnect();
+    }
+}
+
 /// A debuggee that we have attached to, in the middle of a call without end.
 fn attached_in_a_call() -> (Debuggee, DapClient, Vec<u8>) {
     let fixture = Fixture::of("c/callee.c");

@@ -11,7 +11,7 @@ use crate::ids::error::Error;
 use crate::inspect::abi::{self, MemberPointer, Returning};
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
-use dwarf::{FileAddr, Function, Language, LoadAddr, LoadBias, Module};
+use dwarf::{ChangedParameters, FileAddr, Function, Language, LoadAddr, LoadBias, Module};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -245,6 +245,30 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Returns why the code at `entry` cannot be called with the arguments of the source, if it is so.
+    fn changed_parameters(&self, entry: LoadAddr, name: &str) -> Option<String> {
+        let (module, bias) = self.context.as_target().module_at(entry)?;
+        let function = module.function_at(bias.file(entry))?;
+        if bias.load(function.entry) != entry {
+            return None;
+        }
+        let reason = match module.changed_parameters(&function)? {
+            ChangedParameters::Copy(symbol) => {
+                format!("the compiler left only `{symbol}`, which takes other parameters")
+            }
+            ChangedParameters::Constant(parameter) => {
+                format!("the compiler left only code that has a constant for `{parameter}`")
+            }
+            ChangedParameters::Removed(parameter) => {
+                format!("the compiler left only code that does not take `{parameter}`")
+            }
+            ChangedParameters::NotCallable => {
+                "the compiler has changed how it takes its arguments".to_owned()
+            }
+        };
+        Some(format!("`{name}` cannot be called: {reason}"))
+    }
+
     /// Makes a call, or returns its result if there is one under `key`.
     fn run_call(
         &mut self,
@@ -290,6 +314,9 @@ impl Evaluator<'_> {
                 self.destroyed(copy, class, special(key, copies.len() + nth), node)?;
             }
             return Ok(answer);
+        }
+        if let Some(why) = self.changed_parameters(callee.entry, name) {
+            return Err(error(why, &node.span));
         }
         let mut passed = Vec::new();
         for (nth, value) in arguments.iter().enumerate() {
