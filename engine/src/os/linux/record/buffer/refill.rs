@@ -129,6 +129,14 @@ impl Refill {
         self.skipped.is_none() || Words::read(tracee).is_some_and(|words| words.is_at_end())
     }
 
+    /// Returns the number of the next call that the program has made before the event; `None` if it has made all.
+    pub fn awaited(&self, tracee: &Tracee) -> Option<u32> {
+        self.skipped?;
+        let words = Words::read(tracee).filter(|words| !words.is_at_end())?;
+        let bytes = tracee.read(words.next(), words.left());
+        Record::first(&bytes).map(|record| record.number)
+    }
+
     /// Returns whether a thread is in the code of the buffer.
     pub fn holds(&self, pc: u64) -> bool {
         layout::CODE.contains(&pc) || self.zones.iter().any(|zone| zone.contains(&pc))

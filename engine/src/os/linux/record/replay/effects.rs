@@ -62,6 +62,18 @@ impl Replay {
         self.compare(log, registers)
     }
 
+    /// Returns that the next event was reached before calls that the recorded program has made first.
+    pub(super) fn too_early(&self, log: &Log) -> Divergence {
+        let awaited = self.refill.awaited(&self.running.tracee);
+        let awaited = awaited.map_or("another".to_owned(), |it| calls::name(it.into()));
+        let registers = self.running.tracee.registers();
+        let here = registers.map_or(String::new(), |it| {
+            format!(", and not {} at {:#x}", calls::name(it.number()), it.pc())
+        });
+        let text = format!("it was reached after fewer system calls: {awaited} is next{here}");
+        self.diverged(log, Difference::Stop(text))
+    }
+
     /// Compares registers with those of the next event.
     pub(super) fn compare(
         &mut self,
@@ -72,8 +84,7 @@ impl Replay {
             return Ok(registers);
         };
         if !self.refill.is_at_end(&self.running.tracee) {
-            let text = "it was reached after fewer system calls".to_owned();
-            return Err(self.diverged(log, Difference::Stop(text)));
+            return Err(self.too_early(log));
         }
         let found = Entry::of(&registers);
         let is_time_stamp = matches!(event.effect, Effect::TimeStamp(_) | Effect::Signal { .. });

@@ -7,7 +7,7 @@ use super::super::{scratch, signals};
 use super::{Replay, Replayed};
 use crate::ids::Signal;
 use crate::os::linux::ptrace;
-use crate::os::recording::{Difference, Divergence, ReplayStop};
+use crate::os::recording::{Divergence, ReplayStop};
 use crate::os::thread_state::SIGNAL_BYTES;
 use crate::os::{Resume, ThreadEvent};
 use std::io;
@@ -229,8 +229,7 @@ impl Replay {
     /// The running thread is at the place of the next event, where another thread begins to run.
     pub(super) fn is_preempted(&mut self, log: &Log) -> Result<(), Divergence> {
         if !self.refill.is_at_end(&self.running.tracee) {
-            let text = "it was reached after fewer system calls".to_owned();
-            return Err(self.diverged(log, Difference::Stop(text)));
+            return Err(self.too_early(log));
         }
         self.compared.events += 1;
         self.compare_hash(log)?;

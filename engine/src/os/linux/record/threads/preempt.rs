@@ -176,11 +176,12 @@ impl Recorder {
     }
 
     fn end_slice(&mut self) -> io::Result<()> {
-        self.buffer.drain(&mut self.log)?;
-        // In a loop that the debugger has moved, no other place of the program is met.
+        // In a loop that the debugger has moved, no other place of the program is met. Before the records are taken
+        // out of the buffer: its replays leave out as many as a snapshot has there.
         if !self.patches.is_empty() && self.snapshots.is_due(self.begun.elapsed()) {
             self.take_snapshot(Moment::Interrupt)?;
         }
+        self.buffer.drain(&mut self.log)?;
         let place = Place::of(&self.running.tracee, &self.patches)?;
         let registers = place.registers;
         self.log
