@@ -62,6 +62,7 @@ pub use locations::tail_call::{Callee, JumpAddress, TailCall};
 pub use locations::{CallerFrame, FrameContext, Location, Piece};
 pub use module::{FunctionPlaces, Module, are_names_wanted};
 pub use names::{Declaration, Macro, Method, VisiblePaths, VisibleVariable};
+pub use naming::parameters::plain as plain_type_name;
 pub use naming::{Coroutine, name_matches};
 pub use types::{
     ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,

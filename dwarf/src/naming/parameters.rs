@@ -106,9 +106,9 @@ pub(super) fn split(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Normalizes a type: no `struct`, `const` after what it qualifies, no top-level `const`, one word
-/// for each integer type.
-pub(super) fn plain(ty: &str) -> String {
+/// Returns the name of a C++ type in one spelling: no `struct`, `const` behind what it qualifies, no top-level
+/// `const`, one word for each integer type.
+pub fn plain(ty: &str) -> String {
     let mut ty = ty.trim();
     let mut is_const = false;
     loop {

@@ -53,7 +53,7 @@ impl Pattern {
 
     /// Returns whether the pattern matches a type's name; a plain name matches in any namespace.
     fn fits_type(&self, name: &str) -> bool {
-        let spaceless = name.replace(' ', "");
+        let spaceless = spaceless(name);
         self.fits(&spaceless)
             || self.is_plain()
                 && spaceless
@@ -85,8 +85,8 @@ impl Condition {
         if names.iter().any(|name| !is_type_pattern(name)) {
             return Err(wrong(text));
         }
-        let spaceless = names.iter().map(|name| Pattern(name.replace(' ', "")));
-        Ok(Self::Names(spaceless.collect()))
+        let patterns = names.iter().map(|name| Pattern(spaceless(name)));
+        Ok(Self::Names(patterns.collect()))
     }
 }
 
@@ -115,6 +115,11 @@ pub fn fits(patterns: &[Pattern], subject: &Subject) -> bool {
                 || pattern.is_plain() && report.summary.contains(&pattern.0)
         }
     })
+}
+
+/// Returns a type's name in one spelling, whose `const` is behind what it qualifies, and without spaces.
+fn spaceless(name: &str) -> String {
+    dwarf::plain_type_name(name).replace(' ', "")
 }
 
 fn wrong(text: &str) -> String {
@@ -176,6 +181,17 @@ mod tests {
             ("error", "std::runtime_error", false),
             ("a::b<int,char>", "a::b<int, char>", true),
             ("*", "", true),
+            ("const char*", "char const*", true),
+            ("char const *", "char const*", true),
+            ("const char *", "char*", false),
+            ("unsigned long", "unsigned long", true),
+            ("long unsigned int", "unsigned long", true),
+            ("const my::type&", "my::type const&", true),
+            (
+                "std::vector<const char*>*",
+                "std::vector<char const*>*",
+                true,
+            ),
         ] {
             let pattern = &names(pattern).unwrap()[0];
             assert_eq!(pattern.fits_type(text), expected, "{pattern:?} {text}");
