@@ -12,6 +12,7 @@ mod numbers;
 mod objects;
 pub mod path;
 pub mod scalar;
+pub mod subobjects;
 pub mod synthetic;
 pub mod text;
 pub mod types;
