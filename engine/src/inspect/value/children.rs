@@ -130,7 +130,7 @@ fn inside(
             Some(View::Collection(collection)) => return Ok(ChildSource::Items(collection)),
             Some(View::Fields { fields, .. }) => return Ok(ChildSource::Fields(fields)),
             Some(View::Pointee(next) | View::Noted(next, _)) => {
-                value = next;
+                value = visualize::in_truth(target, next);
                 continue;
             }
             Some(View::Invalid(_)) | None => {}
