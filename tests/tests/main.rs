@@ -16,6 +16,7 @@ mod breakpoints;
 mod call_signatures;
 mod calls;
 mod calls_and_breakpoints;
+mod class_hierarchies;
 mod clients;
 mod condition_calls;
 mod condition_names;
