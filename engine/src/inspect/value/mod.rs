@@ -1,5 +1,6 @@
 //! Values: typed bytes at a place, their presentation, and their children.
 
+mod access;
 pub mod alignment;
 pub mod base_path;
 mod children;
@@ -150,6 +151,8 @@ pub enum ChildPath {
     Name,
     /// Prepend this text: `*`.
     Prefix(String),
+    /// Put these texts around it: a cast.
+    Around(String, String),
     /// Use the parent's expression (anonymous union).
     Same,
 }
