@@ -4,7 +4,8 @@ use super::check::cpp_members::ambiguous;
 use crate::ids::error::Error;
 use crate::inspect::dynamic_class::{self, Names, Whole};
 use crate::inspect::value::base_path::{self, BaseLookup};
-use crate::inspect::value::{Target, Ty, Value, ValueLocation, subobjects};
+use crate::inspect::value::subobjects::{self, Part};
+use crate::inspect::value::{Target, Ty, Value, ValueLocation};
 use dwarf::LoadAddr;
 
 /// Returns the part of an object that is a `to`: a base, or the object that it is a base of.
@@ -47,30 +48,18 @@ fn around(target: &dyn Target, object: &Value, to: &Ty) -> Result<Value, Error> 
             ));
         }
     };
-    let mut parts = parts_around(target, object, &whole, to)?.0.into_iter();
-    match (parts.next(), parts.next()) {
-        (Some(part), None) => Ok(part),
-        (None, _) => Err(failed(&format!("the object is a `{}`", whole.ty.name()))),
-        (Some(_), Some(_)) => Err(failed("the object has several")),
+    let around = |it: &Part| subobjects::same(target, &it.value, object).is_some();
+    let mut parts = subobjects::parts(target, &whole, &|it| it.ty.same_as(to))?;
+    parts.retain(around);
+    match &parts[..] {
+        [part] => Ok(part.value.clone()),
+        [] => Err(failed(&format!("the object is a `{}`", whole.ty.name()))),
+        _ => Err(failed("the object has several")),
     }
 }
 
-/// Returns the parts of a whole object that are a `to`: those that have a part as their base, and
-/// the others.
-fn parts_around(
-    target: &dyn Target,
-    part: &Value,
-    whole: &Value,
-    to: &Ty,
-) -> Result<(Vec<Value>, Vec<Value>), Error> {
-    let all = subobjects::parts(target, whole, &|it| it.ty.same_as(to))?;
-    Ok(all
-        .into_iter()
-        .partition(|it| subobjects::contains(target, it, part)))
-}
-
 /// Like `dynamic_cast`: returns the part of the whole object that is a `to`, if there is one: a base
-/// of the object, or what it is a base of, or else the only one.
+/// of the object, or what it is a public base of, or else the only public one ([expr.dynamic.cast]).
 ///
 /// # Errors
 /// The object cannot be read, or its class is unknown.
@@ -84,19 +73,23 @@ pub fn in_whole(target: &dyn Target, object: &Value, to: &Ty) -> Result<Option<V
         Whole::Unknown(why) => return Err(unknown(&why)),
         Whole::Hidden => return Err(unknown("it has no virtual functions")),
     };
-    let (around, others) = parts_around(target, object, &whole, to)?;
-    let mut parts = match around.is_empty() {
-        true => others.into_iter(),
-        false => around.into_iter(),
-    };
-    Ok(parts.next().filter(|_| parts.next().is_none()))
+    let shows_object =
+        |of: &Value| subobjects::same(target, of, object).is_some_and(|it| it.is_public);
+    let parts = subobjects::parts(target, &whole, &|it| it.ty.same_as(to))?;
+    let mut around = parts.iter().filter(|it| shows_object(&it.value));
+    Ok(match (around.next(), around.next(), &parts[..]) {
+        (Some(part), None, _) => Some(part.value.clone()),
+        (None, _, [part]) if part.is_public && shows_object(&whole) => Some(part.value.clone()),
+        _ => None,
+    })
 }
 
 /// Returns the part of an object that is itself or its base.
 fn base(target: &dyn Target, object: &Value, to: &Ty) -> Result<Option<Value>, Error> {
-    let mut parts = subobjects::parts(target, object, &|it| it.ty.same_as(to))?.into_iter();
-    match (parts.next(), parts.next()) {
-        (Some(_), Some(_)) => Err(Error::eval(ambiguous(&object.ty, to))),
-        (found, _) => Ok(found),
+    let parts = subobjects::parts(target, object, &|it| it.ty.same_as(to))?;
+    match &parts[..] {
+        [] => Ok(None),
+        [part] => Ok(Some(part.value.clone())),
+        _ => Err(Error::eval(ambiguous(&object.ty, to))),
     }
 }
