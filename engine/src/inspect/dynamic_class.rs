@@ -207,8 +207,19 @@ fn class_of(target: &dyn Target, table: &Table, start: LoadAddr, names: Names) -
     // The tables of other parts have thunks instead of the functions.
     let first = Table::of(target, start);
     let first = first.filter(|it| it.class == table.class && it.to_top == 0);
-    let by_functions = first.as_ref().unwrap_or(table).class_by_functions(target);
-    by_functions.or_else(|| table.class_by_name(names))
+    let first = first.as_ref().unwrap_or(table);
+    let (module, place) = (&first.module, first.bias.file(first.at));
+    if let Some(known) = module.class_of_table(place) {
+        return Some(Ty::dwarf(module, first.bias, known));
+    }
+    let found = first.class_by_functions(target);
+    let found = found.or_else(|| first.class_by_name(names))?;
+    if let Ty::Dwarf(class) = &found
+        && Arc::ptr_eq(class.module(), module)
+    {
+        module.keep_class_of_table(place, class.ty.id);
+    }
+    Some(found)
 }
 
 /// Returns whether a base of an object is this part.
