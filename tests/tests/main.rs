@@ -30,6 +30,7 @@ mod crashes;
 mod data_breakpoints;
 mod debuginfod;
 mod disassembly;
+mod dynamic_classes;
 mod exact_calls;
 mod exceptions;
 mod exclusive_sequences;
