@@ -62,6 +62,22 @@ pub struct Opened {
     pub indexed: u64,
 }
 
+impl Opened {
+    /// Returns the number of its children when it was described.
+    pub fn described(&self) -> u64 {
+        self.named.saturating_add(self.indexed)
+    }
+
+    /// Returns the maximum number of its named children. Those of an object may be more than when it
+    /// was described: its dynamic class may be known by now.
+    pub fn most_named(&self, most: u64) -> u64 {
+        match self.indexed {
+            0 => self.named.max(most),
+            _ => self.named,
+        }
+    }
+}
+
 /// The kind of a frame's scope.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ScopeKind {

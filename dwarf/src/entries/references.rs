@@ -1,7 +1,7 @@
 //! Entries by reference, and the attributes that an entry inherits from those that it refers to.
 
 use crate::entries::split::UnitStorage;
-use crate::entries::units::{Entries, Entry, MAX_HOPS, MAX_NAME, Unit, Value};
+use crate::entries::units::{Entries, Entry, MAX_HOPS, MAX_NAME, Unit, Value, flag};
 use crate::ids::DieRef;
 use crate::ids::error::Error;
 use gimli::UnitOffset;
@@ -93,6 +93,51 @@ impl Entries {
             next = self.origin(unit, &entry);
         }
         None
+    }
+
+    /// Returns the constant that a variable is, own or inherited. What clang gives the declaration of a
+    /// static member that is not `const` is only its first value.
+    pub(crate) fn constant_of(&self, unit: &Unit, entry: &Entry) -> Option<(u32, Value)> {
+        let own = |unit: &Unit, entry: &Entry| {
+            let value = entry.attr_value(gimli::DW_AT_const_value)?;
+            let is_declaration =
+                entry.tag() == gimli::DW_TAG_member || flag(entry, gimli::DW_AT_declaration);
+            (!is_declaration || self.is_const(unit, entry)).then_some((unit.index, value))
+        };
+        if let Some(value) = own(unit, entry) {
+            return Some(value);
+        }
+        let mut next = self.origin(unit, entry);
+        for _ in 0..MAX_HOPS {
+            let (unit, entry) = self.entry(next?).ok()?;
+            if let Some(value) = own(unit, &entry) {
+                return Some(value);
+            }
+            next = self.origin(unit, &entry);
+        }
+        None
+    }
+
+    /// Returns whether the type of a variable is `const`.
+    fn is_const(&self, unit: &Unit, entry: &Entry) -> bool {
+        let mut next = self.inherited_reference(unit, entry, gimli::DW_AT_type);
+        for _ in 0..MAX_HOPS {
+            let Some(Ok((unit, entry))) = next.map(|die| self.entry(die)) else {
+                return false;
+            };
+            match entry.tag() {
+                gimli::DW_TAG_const_type => return true,
+                gimli::DW_TAG_typedef
+                | gimli::DW_TAG_template_alias
+                | gimli::DW_TAG_volatile_type
+                | gimli::DW_TAG_atomic_type => {
+                    let of = entry.attr_value(gimli::DW_AT_type);
+                    next = of.and_then(|of| self.reference(unit, of));
+                }
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// Returns the entry that `entry` is a concrete instance or the completion of.

@@ -379,7 +379,7 @@ impl DebugInfo {
         }
         let is_static = kind == VariableKind::Static;
         let is_external = is_static && self.inherited(unit, entry, gimli::DW_AT_external).is_some();
-        let has_value = |at| self.inherited(unit, entry, at).is_some();
+        let has_place = || self.inherited(unit, entry, gimli::DW_AT_location).is_some();
         let with_arguments = is_static.then(|| self.name_with_arguments(unit, entry, name));
         Some(Variable {
             id: unit.die(entry.offset()),
@@ -398,8 +398,8 @@ impl DebugInfo {
             is_external,
             is_only_declared: is_static
                 && (is_external || flag(entry, gimli::DW_AT_declaration))
-                && !has_value(gimli::DW_AT_location)
-                && !has_value(gimli::DW_AT_const_value),
+                && !has_place()
+                && self.constant_of(unit, entry).is_none(),
             linkage_name: match is_external {
                 true => self.linkage_name(unit, entry),
                 false => None,

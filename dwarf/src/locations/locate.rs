@@ -65,7 +65,7 @@ fn locate_entry(
             location => location,
         };
     }
-    if let Some((holder, value)) = info.inherited(unit, &entry, gimli::DW_AT_const_value) {
+    if let Some((holder, value)) = info.constant_of(unit, &entry) {
         let bytes = constant(info, unit_of(info, holder)?, value, size);
         return Ok(bytes.map_or(Location::OptimizedOut, Location::Implicit));
     }
@@ -98,8 +98,11 @@ impl Module {
         }
         let info = self.info()?;
         let (unit, entry) = info.entry(variable.id).ok()?;
-        let has = |at| info.inherited(unit, &entry, at).is_some();
-        if has(gimli::DW_AT_location) || has(gimli::DW_AT_const_value) {
+        let has_place = || {
+            info.inherited(unit, &entry, gimli::DW_AT_location)
+                .is_some()
+        };
+        if has_place() || info.constant_of(unit, &entry).is_some() {
             return None;
         }
         let name = &*variable.name;

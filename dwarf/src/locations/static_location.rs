@@ -170,7 +170,7 @@ impl Terms<'_> {
                 None => Ok(StaticLocation::OptimizedOut),
             };
         }
-        if let Some((holder, value)) = self.info.inherited(unit, &entry, gimli::DW_AT_const_value) {
+        if let Some((holder, value)) = self.info.constant_of(unit, &entry) {
             let bytes = constant(self.info, unit_of(self.info, holder)?, value, size);
             return Ok(bytes.map_or(StaticLocation::OptimizedOut, StaticLocation::Constant));
         }

@@ -72,6 +72,8 @@ pub struct Module {
     unit_names: RwLock<FxHashMap<u32, Arc<UnitNames>>>,
     /// What names mean in scopes, for each kind of lookup.
     resolved: RwLock<FxHashMap<(DieRef, u8, String), Option<DieRef>>>,
+    /// Classes whose virtual tables are at these addresses.
+    tables: RwLock<FxHashMap<FileAddr, TypeId>>,
     /// Definitions of macros.
     definitions: RwLock<FxHashMap<MacroPlace, Option<&'static [u8]>>>,
 }
@@ -235,6 +237,22 @@ impl Module {
         find: impl FnOnce() -> Option<DieRef>,
     ) -> Option<DieRef> {
         cached(&self.resolved, (scope, kind, name.to_owned()), find)
+    }
+
+    /// Returns the class whose virtual table is at an address, if [`Module::keep_class_of_table`] was
+    /// called for it.
+    pub fn class_of_table(&self, table: FileAddr) -> Option<TypeId> {
+        let known = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(&table).copied()
+    }
+
+    /// Records the class whose virtual table is at an address: what tells it takes longer to read.
+    pub fn keep_class_of_table(&self, table: FileAddr, class: TypeId) {
+        let mut all = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MAX_NAMES {
+            all.clear();
+        }
+        all.insert(table, class);
     }
 
     /// Returns the text that defines a macro at a place; `find` reads it at most once as long as the

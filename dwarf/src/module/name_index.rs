@@ -19,6 +19,8 @@ const MIN_CACHED_SIZE: u64 = 4 << 20;
 /// Minimum size of `.debug_info` in bytes for which a name is searched without an index of all
 /// names.
 const MIN_SEARCHED_SIZE: usize = 1 << 20;
+/// Maximum number of units of debug info of that size that are read at once.
+const MAX_QUICK_UNITS: u32 = 64;
 /// An index that took this long to build is cached on disk, however small the debug info.
 const MIN_CACHED_BUILD_TIME: Duration = Duration::from_millis(200);
 
@@ -261,6 +263,26 @@ impl Module {
     /// [`Module::types_named`] and [`Module::complete_type`] may wait for that.
     pub fn has_names(&self) -> bool {
         self.names.index.get().is_some() || self.info().is_none()
+    }
+
+    /// Returns whether names can be looked up in milliseconds: by the index, if it is in memory or in
+    /// the cache folder, or since there is little debug info. If not, the index is wanted
+    /// ([`Module::take_names_wanted`]).
+    pub fn has_names_soon(&self) -> bool {
+        let Some(info) = self.info() else {
+            return true;
+        };
+        let is_small = || {
+            // The size is without that of split files, one for each unit.
+            info.objects.is_none()
+                && info.unit_count() <= MAX_QUICK_UNITS
+                && info.debug_info_size() < MIN_SEARCHED_SIZE
+        };
+        let is_soon = self.cached_index().is_some() || is_small();
+        if !is_soon {
+            self.want_index();
+        }
+        is_soon
     }
 
     /// Returns whether the index is in memory. Unlike [`Module::has_names`] this reads nothing.

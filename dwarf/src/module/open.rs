@@ -132,6 +132,7 @@ impl Module {
             types: RwLock::default(),
             unit_names: RwLock::default(),
             resolved: RwLock::default(),
+            tables: RwLock::default(),
             definitions: RwLock::default(),
         }
     }

@@ -26,9 +26,7 @@ pub(super) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
             let defined = info
                 .inherited(unit, &entry, gimli::DW_AT_location)
                 .is_some()
-                || info
-                    .inherited(unit, &entry, gimli::DW_AT_const_value)
-                    .is_some();
+                || info.constant_of(unit, &entry).is_some();
             if flag(&entry, gimli::DW_AT_declaration) {
                 return None;
             }
@@ -157,7 +155,7 @@ pub(super) fn static_member(module: &Module, member: &Member) -> Option<Variable
     let info = module.info()?;
     let (unit, entry) = info.entry(member.id).ok()?;
     // A constant may be complete in its declaration.
-    if entry.has_attr(gimli::DW_AT_const_value) || entry.has_attr(gimli::DW_AT_location) {
+    if info.constant_of(unit, &entry).is_some() || entry.has_attr(gimli::DW_AT_location) {
         return info.read_variable(unit, &entry, VariableKind::Static);
     }
     let qualified = info.qualified_name_of(unit, &entry);

@@ -186,6 +186,8 @@ pub struct Inheritance {
     pub offset: MemberOffset,
     /// Whether it is a `virtual` base.
     pub is_virtual: bool,
+    /// Whether it is a `public` base.
+    pub is_public: bool,
 }
 
 /// The offset of a member or base in its object.

@@ -89,6 +89,10 @@ impl DebugInfo {
                             child.attr_value(gimli::DW_AT_virtuality),
                             Some(Value::Virtuality(virtuality)) if virtuality != gimli::DW_VIRTUALITY_none
                         ),
+                        is_public: match child.attr_value(gimli::DW_AT_accessibility) {
+                            Some(Value::Accessibility(access)) => access == gimli::DW_ACCESS_public,
+                            _ => composite.kind != CompositeKind::Class,
+                        },
                     });
                 }
                 gimli::DW_TAG_variant_part => {

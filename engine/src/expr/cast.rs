@@ -1,10 +1,11 @@
 //! Casts of objects, and to references.
 
-use super::evaluate::{At, Evaluator};
+use super::evaluate::{At, Evaluator, error};
 use super::tree::{Cast, Node};
 use super::types::TypeName;
 use super::{convert, hierarchy};
 use crate::ids::error::Error;
+use crate::inspect::dynamic_class;
 use crate::inspect::value::{Shape, Ty, Value};
 use dwarf::LoadAddr;
 
@@ -23,6 +24,11 @@ impl Evaluator<'_> {
         {
             let addr = self.address_of_value(value, inner).at(node)?;
             let there = self.cast_to(cast, &of.clone().pointer(), &addr).at(node)?;
+            let target = self.context.as_target();
+            if cast == Cast::Dynamic && there.raw(target)? == 0 {
+                let message = format!("the object is no `{}`: the cast throws", of.name());
+                return Err(error(message, &node.span));
+            }
             return there.pointee(self.context.as_target(), of).at(node);
         }
         self.cast_to(cast, &ty, &value).at(node)
@@ -36,6 +42,12 @@ impl Evaluator<'_> {
         };
         let classes = [&to, &from].map(|it| matches!(it.shape(), Shape::Composite(_)));
         let is_null = value.raw(target)? == 0;
+        if cast == Cast::Dynamic && !is_null && matches!(to.shape(), Shape::Void) {
+            let object = value.pointee(target, from)?;
+            let unknown = || Error::eval("the object has no virtual table");
+            let start = dynamic_class::start(target, &object).ok_or_else(unknown)?;
+            return Ok(Value::pointer_to(to, start));
+        }
         if cast == Cast::Bits || is_null || classes != [true, true] || to.same_as(&from) {
             return convert::cast(self.context, ty, value);
         }

@@ -138,11 +138,15 @@ fn of_value(context: &dyn EvalContext, value: &Value, found: &mut Vec<Completion
             },
         }
     }
-    add(
-        found,
-        members::names(target, &value),
-        CompletionKind::Member,
-    );
+    let own = members::names(target, &value);
+    let whole = visualize::in_truth(target, value.clone());
+    let mut others = match whole.ty.same_as(&value.ty) {
+        true => Vec::new(),
+        false => members::names(target, &whole),
+    };
+    others.retain(|it| !own.contains(it));
+    add(found, own, CompletionKind::Member);
+    add(found, others, CompletionKind::Member);
 }
 
 fn of_own_object(context: &dyn EvalContext, found: &mut Vec<Completion>) {

@@ -4,6 +4,7 @@ use super::evaluate::{At, DEREFERENCES, Evaluator, inner};
 use super::tree::{Kind, Node};
 use crate::ids::error::Error;
 use crate::inspect::registers::parts as register_parts;
+use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::{Shape, Value, members};
 use crate::inspect::visualize::{self, View};
 
@@ -27,7 +28,13 @@ impl Evaluator<'_> {
                         // A member of the dynamic class.
                         _ => match visualize::in_truth(target, object.clone()) {
                             whole if whole.ty.same_as(&object.ty) => return Ok(None),
-                            whole => object = whole,
+                            whole => match path::find(&whole.ty, name) {
+                                Lookup::Ambiguous(one, other, _) => {
+                                    let why = members::ambiguous(name, &one, &other);
+                                    return Err(Error::eval(why));
+                                }
+                                _ => object = whole,
+                            },
                         },
                     }
                 }

@@ -25,8 +25,8 @@ pub(super) fn all_of(
     range: Range<u64>,
     limits: &Limits,
 ) -> Result<VariablesWriter, RequestError> {
-    let count = (range.end - range.start).min(MAX_VARIABLES) as usize;
-    let mut body = VariablesWriter::for_about(count);
+    let count = (range.end - range.start).min(of.described());
+    let mut body = VariablesWriter::for_about(count.min(MAX_VARIABLES) as usize);
     children(session, of, which, range, limits, &mut body)?;
     Ok(body)
 }
@@ -43,7 +43,7 @@ pub(super) fn children(
     let mut limits = limits.clone();
     limits.numbers = of.numbers.unwrap_or(limits.numbers);
     // For many numbers, the memory reference of the whole is enough.
-    let many = range.end - range.start > MAX_REFERENCED_NUMBERS;
+    let many = (range.end - range.start).min(of.described()) > MAX_REFERENCED_NUMBERS;
     while !range.is_empty() {
         match session
             .debugger

@@ -116,9 +116,10 @@ impl Variables {
                     )?;
                     return Ok(body);
                 } else {
+                    let named = of.most_named(MAX_VARIABLES);
                     let (which, all) = match arguments.filter {
-                        None => (ChildFilter::All, of.named + of.indexed),
-                        Some(VariablesArgumentsFilter::Named) => (ChildFilter::Named, of.named),
+                        None => (ChildFilter::All, named.saturating_add(of.indexed)),
+                        Some(VariablesArgumentsFilter::Named) => (ChildFilter::Named, named),
                         Some(VariablesArgumentsFilter::Indexed) => {
                             (ChildFilter::Indexed, of.indexed)
                         }

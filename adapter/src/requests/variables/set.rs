@@ -106,7 +106,7 @@ fn in_value(session: &mut Session, of: Opened, name: &str) -> Result<Target, Req
     // Names in brackets are indices, or keys of a map.
     let searches = [
         index.map(|index| (ChildFilter::Indexed, index..index + 1)),
-        Some((ChildFilter::Named, 0..of.named)),
+        Some((ChildFilter::Named, 0..of.most_named(MAX_VARIABLES))),
         name.starts_with('[')
             .then(|| (ChildFilter::Indexed, 0..of.indexed.min(MAX_VARIABLES))),
     ];

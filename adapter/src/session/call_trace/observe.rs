@@ -230,6 +230,7 @@ fn is_of_pointer(child: &Child) -> bool {
     match &child.path {
         Some(ChildPath::Prefix(_)) => true,
         Some(ChildPath::Suffix(suffix)) => suffix.starts_with("->"),
+        Some(ChildPath::Around(_, behind)) => behind.contains("->"),
         _ => false,
     }
 }
@@ -239,6 +240,7 @@ fn path_of(parent: &str, child: &Child) -> String {
     match &child.path {
         Some(ChildPath::Same) => parent.to_owned(),
         Some(ChildPath::Prefix(prefix)) => format!("{prefix}{parent}"),
+        Some(ChildPath::Around(before, behind)) => format!("{before}{parent}{behind}"),
         Some(ChildPath::Name) => format!("{parent}{}", child.name),
         Some(ChildPath::Suffix(suffix)) => {
             match (parent.strip_prefix('*'), suffix.strip_prefix('.')) {

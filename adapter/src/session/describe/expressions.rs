@@ -13,6 +13,7 @@ pub fn child_expression(
         ChildPath::Suffix(suffix) => format!("{}{suffix}", atom(parent)),
         ChildPath::Name => format!("{}{name}", atom(parent)),
         ChildPath::Prefix(prefix) => format!("{prefix}{}", atom(parent)),
+        ChildPath::Around(before, behind) => format!("{before}{}{behind}", atom(parent)),
         ChildPath::Same => parent.to_owned(),
     })
 }

@@ -67,8 +67,8 @@ impl Lookup<'_> {
 
     /// Returns whether a variable has a location or a constant value.
     pub(super) fn has_value(&self, unit: &Unit, entry: &Entry) -> bool {
-        let has = |at| self.info.inherited(unit, entry, at).is_some();
-        has(gimli::DW_AT_location) || has(gimli::DW_AT_const_value)
+        let place = self.info.inherited(unit, entry, gimli::DW_AT_location);
+        place.is_some() || self.info.constant_of(unit, entry).is_some()
     }
 
     /// Returns whether an entry has a name, whose template arguments may be omitted.

@@ -354,7 +354,7 @@ fn has_type(known: &Candidate, pointer: &Ty) -> bool {
 }
 
 /// Returns the message for a base that a class has several times.
-pub(super) fn ambiguous(class: &Ty, base: &Ty) -> String {
+pub(in crate::expr) fn ambiguous(class: &Ty, base: &Ty) -> String {
     let (class, base) = (class.name(), base.name());
     format!("ambiguous: `{class}` has several bases `{base}`; name the one between them")
 }

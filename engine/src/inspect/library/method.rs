@@ -328,21 +328,6 @@ impl Class {
         }
     }
 
-    /// Returns the class of the same module whose name differs in the part before the arguments, and
-    /// whose values have the same size: `Rc<T>` for `Weak<T>`.
-    pub fn sibling(&self, own: &str, other: &str) -> Option<Ty> {
-        let Shape::Composite(class) = self.ty.shape() else {
-            return None;
-        };
-        let name = &class.ty.name;
-        let end = name.find('<').unwrap_or(name.len());
-        let path = name[..end].strip_suffix(own)?;
-        let name = format!("{path}{other}{}", &name[end..]);
-        let ids = class.module().types_named(&name, None);
-        let mut types = ids.into_iter().map(|id| class.related(id));
-        types.find(|ty| ty.size().is_some() && ty.size() == self.ty.size())
-    }
-
     /// Returns the type of a key of a map or set.
     pub fn key(&self) -> Option<&Ty> {
         match self.contents.as_ref()? {

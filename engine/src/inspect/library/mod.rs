@@ -13,6 +13,7 @@ mod method;
 mod number;
 mod ranges;
 mod rust;
+mod sibling;
 mod text;
 mod written;
 

@@ -1,5 +1,6 @@
 //! The children of values.
 
+use super::access::Access;
 use super::elements::ElementArray;
 use super::members::{self, ClassPart};
 use super::numbers::Numbers;
@@ -50,8 +51,8 @@ pub enum ChildFilter {
 pub(super) enum ChildSource {
     /// No children.
     Nothing,
-    /// Bases and members of an object, accessed by `.` or `->`.
-    Members(Value, Arc<DwarfTy>, &'static str),
+    /// Bases and members of an object.
+    Members(Value, Arc<DwarfTy>, Access),
     /// Members that a view defines.
     Fields(Vec<(String, Value)>),
     /// Contiguous elements.
@@ -108,7 +109,7 @@ fn inside(
     raw: &mut Option<Value>,
 ) -> Result<ChildSource, Error> {
     let mut value = value.clone();
-    let mut access = ".";
+    let mut access = Access::direct();
     for _ in 0..REFERENCES {
         let view = visualize::view(target, &value);
         // A value that its view finds invalid is shown member by member.
@@ -130,7 +131,9 @@ fn inside(
             Some(View::Collection(collection)) => return Ok(ChildSource::Items(collection)),
             Some(View::Fields { fields, .. }) => return Ok(ChildSource::Fields(fields)),
             Some(View::Pointee(next) | View::Noted(next, _)) => {
-                value = next;
+                let seen = next.ty.clone();
+                value = visualize::in_truth(target, next);
+                access = Access::by_handle().seen_as(&seen, &value.ty);
                 continue;
             }
             Some(View::Invalid(_)) | None => {}
@@ -141,7 +144,9 @@ fn inside(
                 if matches!(next.place, ValueLocation::Memory(LoadAddr(0), _)) {
                     return Ok(ChildSource::Nothing);
                 }
+                let seen = next.ty.clone();
                 value = visualize::in_truth(target, next);
+                access = access.seen_as(&seen, &value.ty);
             }
             Shape::Pointer(of, PointerKind::Raw) => {
                 if objc::concerns(&value.ty, &of)
@@ -173,7 +178,7 @@ fn inside(
                     return Ok(ChildSource::Nothing);
                 }
                 let language = value.ty.language();
-                let pointee = visualize::in_truth(target, value.pointee(target, of)?);
+                let pointee = visualize::in_truth(target, value.pointee(target, of.clone())?);
                 if let (Shape::Composite(ty), true) =
                     (&pointee.ty.shape(), language != Language::Rust)
                 {
@@ -181,7 +186,7 @@ fn inside(
                         return Ok(ChildSource::Nothing);
                     }
                     if ty.visualizer().is_none() {
-                        access = "->";
+                        let access = Access::by_pointer().seen_as(&of, &pointee.ty);
                         return Ok(ChildSource::Members(pointee, ty.clone(), access));
                     }
                 }
@@ -391,10 +396,11 @@ fn member_children(
     target: &dyn Target,
     object: &Value,
     ty: &Arc<DwarfTy>,
-    access: &str,
+    access: &Access,
     range: Range<u64>,
 ) -> Vec<Child> {
     let whole = WholeObject::read(target, object);
+    let whole_ty = Ty::Dwarf(Arc::clone(ty));
     let mut children = Vec::new();
     let mut index = 0;
     let outcome = members::parts(target, object, ty, &mut |object, ty, part| {
@@ -402,8 +408,10 @@ fn member_children(
         if !range.contains(&(index - 1)) {
             return Ok(());
         }
-        let suffix =
-            |name: &str| is_member_name(name).then(|| ChildPath::Suffix(format!("{access}{name}")));
+        let path = |name: &str| match is_member_name(name) {
+            true => access.member(&whole_ty, name),
+            false => None,
+        };
         children.push(match part {
             ClassPart::Base(base) => {
                 let value = members::base(target, object, ty, base);
@@ -414,7 +422,7 @@ fn member_children(
                 Child {
                     name: name.to_string(),
                     value,
-                    path: Some(ChildPath::Same),
+                    path: access.base(&whole_ty, &ty.related(base.ty)),
                 }
             }
             ClassPart::Member(member) => {
@@ -423,13 +431,13 @@ fn member_children(
                 Child {
                     name: name.to_owned(),
                     value: value.map(|value| whole.fill(value)),
-                    path: suffix(name),
+                    path: path(name),
                 }
             }
             ClassPart::Static(member) => Child {
                 name: member.name.clone(),
                 value: members::static_member(target, ty, member),
-                path: suffix(&member.name),
+                path: path(&member.name),
             },
         });
         Ok(())

@@ -12,6 +12,7 @@ use super::{Limits, PointerKind, Presentation, Shape, Target, Ty, Value, ValueLo
 use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::inspect::abi::MemberPointer;
+use crate::inspect::dynamic_class;
 use crate::inspect::library;
 use crate::inspect::visualize::{self, objc};
 use dwarf::{Language, LoadAddr, Symbol};
@@ -358,7 +359,7 @@ impl Writer<'_> {
     /// Writes the dynamic class of the object that a base pointer points to.
     fn pointed_class(&mut self, addr: LoadAddr, of: Ty) {
         let part = Value::new(of, ValueLocation::Memory(addr, None));
-        if let Some(whole) = visualize::standard::callable::whole_object(self.target, &part) {
+        if let Some(whole) = dynamic_class::other(self.target, &part) {
             let _ = write!(self.out, " ({})", whole.ty.name());
         }
     }

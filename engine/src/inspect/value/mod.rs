@@ -1,5 +1,6 @@
 //! Values: typed bytes at a place, their presentation, and their children.
 
+mod access;
 pub mod alignment;
 pub mod base_path;
 mod children;
@@ -12,6 +13,7 @@ mod numbers;
 mod objects;
 pub mod path;
 pub mod scalar;
+pub mod subobjects;
 pub mod synthetic;
 pub mod text;
 pub mod types;
@@ -149,6 +151,8 @@ pub enum ChildPath {
     Name,
     /// Prepend this text: `*`.
     Prefix(String),
+    /// Put these texts around it: a cast.
+    Around(String, String),
     /// Use the parent's expression (anonymous union).
     Same,
 }

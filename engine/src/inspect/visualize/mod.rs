@@ -13,6 +13,7 @@ pub mod standard;
 pub mod swift;
 
 use crate::ids::error::Error;
+use crate::inspect::dynamic_class;
 use crate::inspect::value::synthetic;
 use crate::inspect::value::text::Unit;
 use crate::inspect::value::types::DwarfTy;
@@ -65,7 +66,8 @@ pub enum View {
         /// Names and values.
         fields: Vec<(String, Value)>,
     },
-    /// The value that a pointer or wrapper stands for.
+    /// The value that a pointer or wrapper stands for, of the type that it is declared with: an
+    /// expression uses it as such. What is shown is the whole object ([`in_truth`]).
     Pointee(Value),
     /// The same, with a remark: a reference count, the state of a lock.
     Noted(Value, String),
@@ -292,8 +294,7 @@ pub fn view(target: &dyn Target, value: &Value) -> Option<View> {
 /// Returns the whole object of a base, as determined by its vtable or its class in Objective-C; else
 /// the value.
 pub fn in_truth(target: &dyn Target, value: Value) -> Value {
-    let whole = standard::callable::whole_object(target, &value);
-    whole
+    dynamic_class::other(target, &value)
         .or_else(|| objc::whole_object(target, &value))
         .unwrap_or(value)
 }

@@ -123,9 +123,11 @@ impl Writer<'_> {
             View::Invalid(why) => self.out.push_str(&why),
             View::Text { at, len, unit } => return self.text(at, len, unit),
             View::Plain(text) => self.out.push_str(&text),
-            View::Pointee(next) => return self.value(&next, depth),
+            View::Pointee(next) => {
+                return self.value(&visualize::in_truth(self.target, next), depth);
+            }
             View::Noted(next, note) => {
-                self.value(&next, depth)?;
+                self.value(&visualize::in_truth(self.target, next), depth)?;
                 let _ = write!(self.out, " ({note})");
             }
             _ if depth >= self.limits.depth => self.folded(language),

@@ -308,6 +308,9 @@ impl Program {
                 Some(ChildPath::Suffix(suffix)) => Some(format!("({text}){suffix}")),
                 Some(ChildPath::Name) => Some(format!("({text}){}", child.name)),
                 Some(ChildPath::Prefix(prefix)) => Some(format!("{prefix}({text})")),
+                Some(ChildPath::Around(before, behind)) => {
+                    Some(format!("{before}({text}){behind}"))
+                }
                 Some(ChildPath::Same) | None => None,
             };
             if let Some(path) = path

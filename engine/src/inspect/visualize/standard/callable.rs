@@ -1,6 +1,7 @@
 //! Type-erased values, whose types are only in names of functions and vtables.
 
 use crate::ids::error::Error;
+use crate::inspect::dynamic_class;
 use crate::inspect::language::c;
 use crate::inspect::language::template::{closing, readable, split_arguments};
 use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, alignment, members};
@@ -11,9 +12,6 @@ use std::sync::Arc;
 
 /// Maximum length in bytes of a type name to look up.
 const MAX_NAME_BYTES: usize = 4096;
-
-/// Maximum nesting of bases to search.
-const NESTING: usize = 16;
 
 /// Distance in bytes from the type of an exception to its object (Itanium C++ ABI: Exception
 /// Handling §2.2.1; the same in libsupc++ and libc++abi on 64-bit machines).
@@ -73,7 +71,7 @@ impl Held {
         if let Some(ty) = of.and_then(|it| argument(&it, 0).ok()) {
             return Some(Held::of(ty));
         }
-        Held::by_name(target, &vtable_of(target, object)?, class, 0)
+        Held::by_name(target, &dynamic_class::name(target, object)?, class, 0)
     }
 
     fn of(ty: Ty) -> Held {
@@ -160,117 +158,10 @@ pub fn type_named(target: &dyn Target, name: &str) -> Option<Ty> {
     images.iter().find_map(find)
 }
 
-/// Returns `ns::A` for `vtable for ns::A`, where `what` is `vtable`.
-fn described<'a>(symbol: &'a str, what: &str) -> Option<&'a str> {
-    let in_braces = |symbol: &'a str| {
-        let rest = symbol.strip_prefix('{')?.strip_prefix(what)?;
-        rest.strip_prefix('(')?.strip_suffix(")}")
-    };
-    let in_words = |symbol: &'a str| symbol.strip_prefix(what)?.strip_prefix(" for ");
-    in_words(symbol).or_else(|| in_braces(symbol))
-}
-
 fn word_at(target: &dyn Target, addr: LoadAddr) -> Option<u64> {
     let mut bytes = [0; 8];
     target.memory().read(addr, &mut bytes).ok()?;
     Some(u64::from_le_bytes(bytes))
-}
-
-/// Returns the whole object that contains a part with virtual functions, by its vtable (Itanium C++
-/// ABI §2.5.2); `None` if it is whole, or that cannot be determined.
-pub fn whole_object(target: &dyn Target, part: &Value) -> Option<Value> {
-    let Shape::Composite(ty) = part.ty.shape() else {
-        return None;
-    };
-    // For a class that is only declared, the object decides.
-    if !ty
-        .composite()
-        .is_some_and(|it| it.polymorphic || it.declaration)
-    {
-        return None;
-    }
-    let at = part.address().filter(|addr| addr.0 != 0)?;
-    let vptr = LoadAddr(word_at(target, at)?);
-    let class = vtable_of(target, part)?;
-    // The offset to the top and the type precede the address in the vtable pointer.
-    let to_top = word_at(target, LoadAddr(vptr.0.wrapping_sub(16)))? as i64;
-    if to_top > 0 || class == ty.ty.name && to_top == 0 {
-        return None;
-    }
-    let whole = class_of_vtable(target, vptr, &class)?;
-    let whole = Value::new(
-        whole,
-        ValueLocation::Memory(LoadAddr(at.0.wrapping_add_signed(to_top)), None),
-    );
-    let truly = !whole.ty.same_as(&part.ty) && has_part(target, &whole, part, at, 0);
-    truly.then_some(whole)
-}
-
-/// Maximum number of vtable entries to examine for a function of its class.
-const ENTRIES: u64 = 16;
-
-/// Returns the class of a vtable: from the type of `this` of one of its functions, which needs no
-/// lookup in other units; else by name if the index is loaded.
-fn class_of_vtable(target: &dyn Target, vtable: LoadAddr, class: &str) -> Option<Ty> {
-    let spaceless = |name: &str| name.replace(' ', "");
-    let class_name = spaceless(class);
-    for entry in 0..ENTRIES {
-        let Some(code) = word_at(target, vtable + entry * 8) else {
-            break;
-        };
-        let Some((module, bias)) = target.module_at(LoadAddr(code)) else {
-            continue;
-        };
-        let Some(function) = module.function_at(bias.file(LoadAddr(code))) else {
-            continue;
-        };
-        let variables = &function.scope.variables;
-        let this = variables.iter().find(|variable| variable.name == "this");
-        if let Some(id) = this.and_then(|this| this.ty)
-            && let Shape::Pointer(of, _) = Ty::dwarf(&module, bias, id).shape()
-            && let Ty::Dwarf(of) = of.strip()
-            && spaceless(&of.ty.name) == class_name
-            && of.ty.size.is_some()
-        {
-            return Some(Ty::Dwarf(of));
-        }
-    }
-    let (module, _) = target.module_at(vtable)?;
-    module.has_names().then(|| type_named(target, class))?
-}
-
-/// Returns the class whose vtable an object has.
-pub fn vtable_of(target: &dyn Target, object: &Value) -> Option<String> {
-    let at = object.address().filter(|addr| addr.0 != 0)?;
-    let vptr = LoadAddr(word_at(target, at)?);
-    let (module, bias) = target.module_at(vptr)?;
-    let symbol = module.symbol_at(bias.file(vptr))?;
-    let name = dwarf::demangle(symbol.name);
-    described(&name, "vtable").map(str::to_owned)
-}
-
-/// Returns whether a base of an object is this part.
-fn has_part(target: &dyn Target, whole: &Value, part: &Value, at: LoadAddr, depth: usize) -> bool {
-    let Shape::Composite(ty) = whole.ty.shape() else {
-        return false;
-    };
-    let bases = ty.composite().map_or(&[][..], |it| &it.bases);
-    let is_declared = |value: &Value| match value.ty.shape() {
-        Shape::Composite(ty) => ty.composite().is_some_and(|it| it.declaration),
-        _ => false,
-    };
-    // A class that is only declared has no size and no bases.
-    let is_part = |base: &Value| {
-        base.address() == Some(at)
-            && (base.ty.same_as(&part.ty)
-                || is_declared(base)
-                || is_declared(part) && base.ty.name() == part.ty.name())
-    };
-    depth < NESTING
-        && bases.iter().any(|base| {
-            members::base(target, whole, &ty, base)
-                .is_ok_and(|base| is_part(&base) || has_part(target, &base, part, at, depth + 1))
-        })
 }
 
 /// Returns an exception, by the type stored before it.
@@ -283,6 +174,6 @@ pub fn thrown(target: &dyn Target, pointer: &Value) -> Result<View, Error> {
     let symbol = info
         .and_then(|info| exact_symbol(target, LoadAddr(info)))
         .ok_or_else(unknown)?;
-    let class = described(&symbol, "typeinfo").ok_or_else(unknown)?;
+    let class = dynamic_class::described(&symbol, "typeinfo").ok_or_else(unknown)?;
     Ok(Held::named(target, class).at(ValueLocation::Memory(at, None)))
 }

@@ -3,6 +3,7 @@
 use super::callable::{self, unknown};
 use super::{Instance, either, std_class, terminated};
 use crate::ids::error::Error;
+use crate::inspect::dynamic_class;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{Ty, Value, ValueLocation};
 use crate::inspect::visualize::View;
@@ -44,7 +45,7 @@ pub const WITHOUT_TEXT: [&str; 11] = [
 /// to the library's debug info. In both libraries the pointer to the text follows the vtable
 /// pointer.
 pub(in crate::inspect::visualize) fn object(instance: &Instance<'_>) -> Result<View, Error> {
-    let made = callable::vtable_of(instance.target, instance.value).ok_or_else(unknown)?;
+    let made = dynamic_class::name(instance.target, instance.value).ok_or_else(unknown)?;
     // For the base of a user-defined exception, the class of the base.
     let class = match std_class(&made) {
         Some((_, class)) => class,

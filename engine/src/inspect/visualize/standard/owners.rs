@@ -4,10 +4,10 @@ use super::{Instance, Library, before_arguments, either, no_pointer, pointee, st
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{Shape, Target, Ty, Value};
-use crate::inspect::visualize::{View, in_truth, need, word};
+use crate::inspect::visualize::{View, need, word};
 use crate::inspect::visualize::{libcxx, libstdcxx};
 
-/// Returns the view of a pointer-like class: its target, with the dynamic type.
+/// Returns the view of a pointer-like class: its target, of the type that it points to.
 pub(in crate::inspect::visualize) fn held(
     target: &dyn Target,
     pointer: &Value,
@@ -22,7 +22,7 @@ pub(in crate::inspect::visualize) fn held(
     Ok(View::Pointee(if is_opaque(&of) {
         pointer.clone()
     } else {
-        in_truth(target, pointer.pointee(target, of)?)
+        pointer.pointee(target, of)?
     }))
 }
 
