@@ -10,6 +10,7 @@ pub(crate) mod check;
 mod complete;
 pub(crate) mod constants;
 mod conversion;
+mod conversion_rust;
 mod convert;
 mod dynamic_call;
 mod dynamic_member;

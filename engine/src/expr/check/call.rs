@@ -284,16 +284,27 @@ impl Checker<'_> {
                 {
                     Ok(converted(argument, ty))
                 }
-                None => self.converted_argument(argument, ty, nth, node),
+                None => {
+                    let argument = self.converted_argument(argument, ty, nth, node)?;
+                    match ty.shape() {
+                        Shape::Composite(_) => self.base_of_argument(argument, ty, node),
+                        _ => Ok(argument),
+                    }
+                }
             },
             _ => Ok(argument),
         };
         arguments.into_iter().enumerate().map(converted).collect()
     }
 
-    /// Returns the part of an object that a reference to one of its bases binds to; other arguments
-    /// as they are.
-    fn base_of_argument<'t>(&self, of: Expr<'t>, base: &Ty, node: &'t Node) -> Checked<'t> {
+    /// Returns the part of an object that a reference to one of its bases binds to, or that a base is
+    /// a copy of; other arguments as they are.
+    pub(super) fn base_of_argument<'t>(
+        &self,
+        of: Expr<'t>,
+        base: &Ty,
+        node: &'t Node,
+    ) -> Checked<'t> {
         let class = Passed::of(&of).ty;
         if exact::same(&class, base) || !exact::derives(&class, base) {
             return Ok(of);
