@@ -170,6 +170,15 @@ pub trait EvalContext: Target {
     fn functions(&self, _name: &str) -> Vec<ResolvedFunction> {
         Vec::new()
     }
+    /// Returns the classes around the frame's function of C++, innermost first.
+    fn classes_around(&self) -> Vec<Ty> {
+        Vec::new()
+    }
+    /// Returns whether the scopes around the frame declare a name by other means than a variable of a
+    /// block; only their unit is read.
+    fn declares(&self, _name: &str) -> bool {
+        false
+    }
     /// Returns the functions with a name whose calls are inlined, in the image of those with code.
     fn inlined_functions(&self, _name: &str) -> Vec<InlinedFunction> {
         Vec::new()

@@ -8,6 +8,7 @@ use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::module::Module;
 use crate::naming::{component_matches, components, squeeze};
+use crate::types::TypeId;
 
 /// Maximum number of namespaces that using directives make visible.
 const MAX_NOMINATED: usize = 256;
@@ -148,6 +149,42 @@ impl DebugInfo {
             }
         }
         wanted.next().is_none()
+    }
+}
+
+impl Module {
+    /// Returns the qualified name of the innermost namespace around a type, empty for the global one.
+    /// Inline and unnamed namespaces are left out: what is in them is found through those around them.
+    /// `None` without debug info.
+    pub fn namespace_around(&self, ty: TypeId) -> Option<String> {
+        let around = self.info()?.enclosing(ty.0);
+        let named = around.iter().take_while(|scope| scope.is_namespace);
+        let named = named.filter(|scope| !scope.is_transparent);
+        let names = named.filter_map(|scope| scope.name);
+        let names = names.map(String::from_utf8_lossy);
+        Some(names.collect::<Vec<_>>().join("::"))
+    }
+
+    /// Returns the classes around a function of C++, innermost first: its own, those around that, and
+    /// those of the function that a lambda is in.
+    pub fn classes_around(&self, function: &Scope) -> Vec<TypeId> {
+        let Some(info) = self.info() else {
+            return Vec::new();
+        };
+        let around = info.enclosing(function.id).into_iter().rev();
+        let is_class = |scope: &Enclosing| {
+            let entry = info.entry(scope.die);
+            entry.is_ok_and(|(_, entry)| {
+                matches!(
+                    entry.tag(),
+                    gimli::DW_TAG_structure_type
+                        | gimli::DW_TAG_class_type
+                        | gimli::DW_TAG_union_type
+                )
+            })
+        };
+        let classes = around.filter(is_class);
+        classes.map(|scope| TypeId(scope.die)).collect()
     }
 }
 
