@@ -166,7 +166,7 @@ impl Checker<'_> {
                     return self.operation(operator, a, b, node);
                 }
                 if let Some(ty) = self.type_in_parentheses(left) {
-                    return self.cast_of_operator(operator, ty, b, node);
+                    return self.cast_of_operator(operator, ty, right, node);
                 }
                 let test = self.variant_test(operator, b, left, node);
                 test.ok_or_else(|| self.unknown(left))
