@@ -394,6 +394,8 @@ fn is_text(ty: &Ty) -> bool {
             (Shape::Pointer(of, PointerKind::Raw), _) => return library::is_narrow(&of),
             (Shape::Array(array), _) => return library::is_narrow(&array.element),
             (Shape::Pointer(of, _), _) => of,
+            // C++ compares smart pointers and iterators, not what they point to.
+            (_, Some(Contents::Pointee(_))) if ty.language() == Language::Cpp => return false,
             (_, Some(Contents::Pointee(of) | Contents::Wrapped(of))) => of,
             _ => return false,
         };
