@@ -269,3 +269,22 @@ fn conditions_call_members_of_the_own_object() {
         client.disconnect();
     }
 }
+
+/// A condition on a line that is passed often is compiled, unless it calls: the operator's result is not
+/// that of the numbers.
+#[test]
+fn operators_of_enumerations_in_hot_conditions() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some(fixture) = Fixture::build(ARGUMENTS, Flags::new(compiler)) else {
+            continue;
+        };
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        let when = json!({"condition": "i > 100 && color + 1 == first::RED"});
+        client.set_breakpoints_with(&fixture, vec![("often", when)]);
+        client.configure();
+        client.expect_stopped("breakpoint");
+        assert_eq!(client.evaluate("i"), "101", "{compiler:?}");
+        client.disconnect();
+    }
+}

@@ -3,6 +3,7 @@
 
 use super::{Lookup, NameSpace};
 use crate::entries::units::{MAX_HOPS, flag};
+use crate::file::demangle::demangle;
 use crate::functions::{Function, Scope};
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
@@ -183,8 +184,35 @@ impl Module {
                 )
             })
         };
-        let classes = around.filter(is_class);
-        classes.map(|scope| TypeId(scope.die)).collect()
+        let classes: Vec<Enclosing> = around.filter(is_class).collect();
+        let is_unnamed = !classes.is_empty() && classes.iter().all(|scope| scope.name.is_none());
+        let mut classes: Vec<TypeId> = classes.iter().map(|scope| TypeId(scope.die)).collect();
+        if is_unnamed && let Some(class) = self.class_around_lambda(info, function.id, &classes) {
+            classes.push(class);
+        }
+        classes
+    }
+
+    /// Returns the class whose member function has a lambda. clang describes lambdas in optimized code
+    /// outside of the function; the symbol has its path.
+    fn class_around_lambda(
+        &self,
+        info: &DebugInfo,
+        function: DieRef,
+        known: &[TypeId],
+    ) -> Option<TypeId> {
+        let (unit, entry) = info.entry(function).ok()?;
+        let readable = demangle(info.linkage_name(unit, &entry)?);
+        let path = components(&readable);
+        let is_lambda = |part: &&str| part.contains("lambda");
+        let of_function = path.iter().take_while(|part| !is_lambda(part)).count();
+        let class = path.get(..of_function.checked_sub(1)?)?.join("::");
+        if class.is_empty() {
+            return None;
+        }
+        let mut found = self.types_named(&class, None).into_iter();
+        let is_it = |id: &TypeId| self.ty(*id).is_ok_and(|ty| ty.name == class);
+        found.find(|id| is_it(id) && !known.contains(id))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::expr::exact;
 use crate::expr::invoke::ResolvedFunction;
 use crate::expr::messages;
 use crate::expr::overload::{self, Candidate};
+use crate::ids::error::Error;
 use crate::inspect::language::c;
 use crate::inspect::library;
 use crate::inspect::value::base_path;
@@ -115,7 +116,7 @@ impl Checker<'_> {
         };
         match self.operator_call(name, &[a, b], node) {
             // Each operand is a condition.
-            Err(Stop::Wrong(_)) => Ok(None),
+            Err(Stop::Wrong(Error::Eval { .. })) => Ok(None),
             found => found,
         }
     }

@@ -243,7 +243,8 @@ impl Checker<'_> {
             return Ok(None);
         }
         match self.operator_call(&name, &operands, node) {
-            Err(Stop::Wrong(_)) => Ok(None),
+            // None takes these operands. Other errors say that functions are not known here.
+            Err(Stop::Wrong(Error::Eval { .. })) => Ok(None),
             found => found,
         }
     }
