@@ -158,7 +158,12 @@ impl Module {
     /// Inline and unnamed namespaces are left out: what is in them is found through those around them.
     /// `None` without debug info.
     pub fn namespace_around(&self, ty: TypeId) -> Option<String> {
-        let around = self.info()?.enclosing(ty.0);
+        let info = self.info()?;
+        let (unit, entry) = info.entry(ty.0).ok()?;
+        // A type in a type unit is declared outside of its namespace (DWARF 5 §3.1.4).
+        let definition = entry.attr_value(gimli::DW_AT_signature);
+        let definition = definition.and_then(|value| info.reference(unit, value));
+        let around = info.enclosing(definition.unwrap_or(ty.0));
         let named = around.iter().take_while(|scope| scope.is_namespace);
         let named = named.filter(|scope| !scope.is_transparent);
         let names = named.filter_map(|scope| scope.name);

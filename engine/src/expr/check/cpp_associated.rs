@@ -40,7 +40,7 @@ impl Checker<'_> {
 
     /// Returns the functions with names that [`Self::associated_names`] returns, except those that
     /// have the name of a visible one: all of that name are visible. Functions of other units with
-    /// internal linkage are among them only if there are no others: a header may define them in
+    /// internal linkage are among them only if no others are known: a header may define them in
     /// every unit that calls them.
     pub(super) fn associated<'t>(
         &self,
@@ -54,7 +54,7 @@ impl Checker<'_> {
                 known.extend(self.scope.functions(name).map_err(Stop::Wrong)?);
             }
         }
-        if known.iter().any(|it| it.is_visible) {
+        if !visible.is_empty() || known.iter().any(|it| it.is_visible) {
             known.retain(|it| it.is_visible);
         }
         let known = known.into_iter().map(Candidate::of);
