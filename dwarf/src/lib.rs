@@ -61,7 +61,7 @@ pub use locations::static_location::{StaticLocation, StaticPiece, Term, TermOper
 pub use locations::tail_call::{Callee, JumpAddress, TailCall};
 pub use locations::{CallerFrame, FrameContext, Location, Piece};
 pub use module::{FunctionPlaces, Module, are_names_wanted};
-pub use names::{Declaration, Macro, Method, VisiblePaths, VisibleVariable};
+pub use names::{Declaration, Macro, Method, Objects, VisiblePaths, VisibleVariable};
 pub use naming::parameters::plain as plain_type_name;
 pub use naming::{Coroutine, name_matches};
 pub use types::{

@@ -1,9 +1,10 @@
 //! Conversions, constructors and `const` of C++'s classes, as its compilers have them.
 
 use serde_json::Value;
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, has_libcxx};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, has_libcxx, matrix};
 
 const SOURCE: &str = "cpp/conversions.cpp";
+const RANKS: &str = "cpp/ranks.cpp";
 
 fn error_of(response: &Value) -> String {
     response["body"]["error"]["format"]
@@ -241,4 +242,107 @@ fn results_of_comparisons_and_enumerators_in_names() {
             ("sizeof(L\"wide\")", "20"),
         ],
     );
+}
+
+/// Which overload a conversion's rank chooses, and casts of objects, literals and addresses.
+#[test]
+fn conversions_are_ranked() {
+    let stops: &[(&str, &[(&str, &str)])] = &[
+        (
+            "end",
+            &[
+                ("by_value(b)", "42"),
+                ("by_value(c)", "42"),
+                ("by_value(b, 1)", "43"),
+                ("by_value(diamond)", "42"),
+                ("taker.take(c)", "43"),
+                ("of_copied(from)", "106"),
+                ("(A)b", "{a = 42, s = 9}"),
+                ("A{c}.a", "42"),
+                ("((A)b).a", "42"),
+                ("((A)diamond).a", "42"),
+                ("A(b).a", "42"),
+                ("static_cast<A>(c).a", "42"),
+                ("((B)c).b", "1"),
+                ("((A &)b).a", "42"),
+                ("number_or_base(b)", "12"),
+                ("nearer(c)", "14"),
+                ("varied(1, 2.5)", "3"),
+                ("varied(1, 2, 3)", "3"),
+                ("varied(1)", "1"),
+                ("text(chars)", "1"),
+                ("text(buffer)", "1"),
+                ("text(\"x\")", "2"),
+                ("text(name)", "2"),
+                ("qualified(chars)", "4"),
+                ("qualified(unstable)", "3"),
+                ("qualified(name)", "4"),
+                ("qualified(constant)", "31"),
+                ("qualified(changing)", "30"),
+                ("qualified(word)", "32"),
+                ("qualified(5)", "31"),
+                ("moved(b)", "7"),
+                ("moved(static_cast<A &&>(b))", "9"),
+                ("moved(static_cast<const A &>(b))", "8"),
+                ("moved(expiring(b))", "9"),
+                ("moved((A &&)b)", "9"),
+                ("ref.get()", "1"),
+                ("fixed.get()", "3"),
+                ("static_cast<const Ref &>(ref).get()", "3"),
+                ("static_cast<Ref &&>(ref).get()", "2"),
+                ("(x && y)", "12"),
+                ("(x || 3)", "23"),
+                ("x.f && y.f", "true"),
+                ("x.f && y", "!condition"),
+                ("((::A *)&b)->a", "42"),
+                ("static_cast<::A *>(&b)->a", "42"),
+                ("sizeof(::A)", "8"),
+                ("(::A::num)70000", "4464"),
+                ("(B::num)70000", "4464"),
+                ("(uintptr_t)&word - (uintptr_t)&word", "0"),
+                ("(uintptr_t)&word == (uintptr_t)&word", "true"),
+                ("(A::num)-3 * 2 == -6", "true"),
+                ("(uint8_t)-3 / 2", "126"),
+                ("(A::num)-70000 / 2", "-2232"),
+                ("first(\"x\")", "120"),
+                ("first((char *)\"foo\")", "102"),
+                ("first_byte((const unsigned char *)\"xy\")", "121"),
+                ("((const unsigned char *)\"xy\")[1]", "121 'y'"),
+                ("*(const char *)\"xy\"", "120 'x'"),
+                ("name ? name : \"none\"", "\"none\""),
+                ("small ? \"yes\" : \"no\"", "\"yes\""),
+                ("small > 5 ? \"yes\" : \"no\"", "\"no\""),
+                ("first(name ? name : \"none\")", "110"),
+                ("(anonymous namespace)::unnamed", "13"),
+                ("one == other", "false"),
+                ("one != other", "true"),
+                ("word_at != words.end()", "true"),
+                ("word_at == words.end()", "false"),
+                ("word_at == words.begin()", "true"),
+                ("*word_at == \"b\"", "true"),
+                ("*one == *other", "true"),
+                ("member = 0", "nullptr"),
+                ("member == 0", "true"),
+                ("member = &Other::i", "&Other::i"),
+                ("method = 0", "nullptr"),
+                ("!method", "true"),
+            ],
+        ),
+        (
+            "path",
+            &[
+                ("Base<int>::i", "10"),
+                ("Other::i", "20"),
+                ("Path::Other::i", "20"),
+                ("Path::Base<int>::i", "10"),
+                ("this->Path::Other::i", "20"),
+                ("here()", "30"),
+            ],
+        ),
+    ];
+    for flags in matrix(RANKS) {
+        for (marker, cases) in stops {
+            answers_of(RANKS, flags, marker, cases);
+        }
+    }
 }

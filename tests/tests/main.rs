@@ -24,6 +24,7 @@ mod console;
 mod context;
 mod core_files;
 mod counted_sites;
+mod cpp_calls;
 mod cpp_conversions;
 mod cpp_language;
 mod crashes;

@@ -19,6 +19,17 @@ const MAX_METHODS: usize = 1 << 14;
 /// Maximum number of parameters listed per member function.
 const MAX_PARAMETERS: usize = 256;
 
+/// The objects that a member function takes, by the qualifier behind its parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Objects {
+    /// All.
+    Any,
+    /// Those that a `&` refers to.
+    Lvalues,
+    /// Those that may be moved from (`&&`).
+    Rvalues,
+}
+
 /// A member function as its class declares it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Method {
@@ -35,6 +46,8 @@ pub struct Method {
     pub is_explicit: bool,
     /// Whether it has no object.
     pub is_static: bool,
+    /// The objects that it takes.
+    pub objects: Objects,
     /// Its position in the class's virtual table (`DW_AT_vtable_elem_location`), if it is virtual.
     pub slot: Option<u64>,
     /// The types of its parameters, the object's pointer first; `None`: the type is unknown.
@@ -162,6 +175,11 @@ impl DebugInfo {
                 && !flag(function, gimli::DW_AT_deleted)
                 && !crate::types::read_composite::is_defaulted(function),
             slot: slot(unit, function),
+            objects: match () {
+                () if flag(function, gimli::DW_AT_rvalue_reference) => Objects::Rvalues,
+                () if flag(function, gimli::DW_AT_reference) => Objects::Lvalues,
+                () => Objects::Any,
+            },
             is_static: function.attr_value(gimli::DW_AT_object_pointer).is_none()
                 && !self.takes_object(unit, function)?,
             parameters: self.method_parameters(unit, function)?,

@@ -21,7 +21,7 @@ use crate::types::{Member, TypeId};
 use std::sync::{Arc, PoisonError};
 
 pub use macros::Macro;
-pub use methods::Method;
+pub use methods::{Method, Objects};
 pub use statics::VisibleVariable;
 pub use visible::{Declaration, VisiblePaths};
 

@@ -101,10 +101,12 @@ impl<'a> CodeScope<'a> {
         else {
             return Vec::new();
         };
+        let place = place.as_ref();
         let resolved = functions.into_iter().map(|function| ResolvedFunction {
             module: loaded.module.clone(),
             bias: loaded.bias,
             nearness: 0,
+            is_visible: place.is_none_or(|place| place.may_refer_to(loaded, &function)),
             function,
         });
         resolved.collect()
@@ -155,16 +157,22 @@ impl<'a> CodeScope<'a> {
         })
     }
 
+    /// Returns the classes around the function, innermost first.
+    pub(crate) fn classes_around(&self) -> Vec<Ty> {
+        let Some(place) = self.place() else {
+            return Vec::new();
+        };
+        let (module, bias) = (&place.loaded.module, place.loaded.bias);
+        let classes = place.classes_around().into_iter();
+        classes.map(|id| Ty::dwarf(module, bias, id)).collect()
+    }
+
     /// Returns whether the scopes at the address declare a name that is not a variable of a block,
     /// or a macro is defined there.
-    pub(crate) fn declares(&self, name: &str) -> bool {
+    pub(crate) fn defines(&self, name: &str) -> bool {
         self.place().is_some_and(|place| {
             let module = &place.loaded.module;
-            module
-                .value_around(name, &place.scopes, place.addr)
-                .is_some()
-                || (place.scopes.iter()).any(|it| module.value_in_block(name, it).is_some())
-                || module.macro_at(place.addr, None, name).is_some()
+            place.declares(name) || module.macro_at(place.addr, None, name).is_some()
         })
     }
 
@@ -249,6 +257,10 @@ fn thread_local(arch: Arch, loaded: &Loaded) -> Option<i64> {
 }
 
 impl Scope for CodeScope<'_> {
+    fn declares(&self, name: &str) -> bool {
+        self.place().is_some_and(|place| place.declares(name))
+    }
+
     fn arch(&self) -> Arch {
         self.modules.arch()
     }

@@ -312,6 +312,10 @@ impl check::Scope for Compiler<'_> {
         Err(Error::Unsupported(format!("it calls `{name}`")))
     }
 
+    fn declares(&self, name: &str) -> bool {
+        self.scope.declares(name)
+    }
+
     fn hides_functions(&self, name: &str) -> bool {
         let found = self.look_up(Storage::Local, name);
         found.is_ok_and(|found| found.is_some_and(|it| !matches!(it.ty.shape(), Shape::Function)))

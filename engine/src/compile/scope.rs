@@ -34,6 +34,11 @@ pub(crate) trait Scope {
     /// # Errors
     /// It exists, but its location is unknown at compile time.
     fn global(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable>;
+    /// Returns whether the classes, namespaces and blocks around the address declare a value or function
+    /// of that name; only their unit is read.
+    fn declares(&self, _name: &str) -> bool {
+        false
+    }
     /// Returns a type by name.
     fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)>;
     /// Returns the enumeration of a bare enumerator.

@@ -6,8 +6,9 @@ use super::types::TypeName;
 use super::{convert, hierarchy};
 use crate::ids::error::Error;
 use crate::inspect::dynamic_class;
-use crate::inspect::value::{Shape, Ty, Value};
+use crate::inspect::value::{PointerKind, Shape, Ty, Value, ValueLocation};
 use dwarf::LoadAddr;
+use std::sync::Arc;
 
 impl Evaluator<'_> {
     pub(super) fn cast(
@@ -36,6 +37,13 @@ impl Evaluator<'_> {
 
     pub(super) fn cast_to(&self, cast: Cast, ty: &Ty, value: &Value) -> Result<Value, Error> {
         let target = self.context.as_target();
+        // The address of a string literal, which the program need not have.
+        if let (Shape::Pointer(to, PointerKind::Raw), Ty::Text) = (ty.shape(), &value.ty)
+            && to.size() == Some(1)
+        {
+            let place = ValueLocation::Temporary(Arc::new(value.clone()));
+            return Ok(Value::new(ty.clone(), place));
+        }
         let (Shape::Pointer(to, _), Shape::Pointer(from, _)) = (ty.shape(), value.ty.shape())
         else {
             return convert::cast(self.context, ty, value);

@@ -1,27 +1,27 @@
 //! Implicit conversions of arguments: whether a parameter takes an argument, and how well it fits. A
 //! bytewise copy of a value with a destructor would be freed twice.
 
-use super::argument_rust::accepts_reference;
 use super::check::{c, cpp_objects};
+use super::conversion_rust;
 use super::exact::{self, reference, same};
 use super::ir::{Expr, Kind};
-use super::ownership;
+use super::tree;
+use super::types::Layer;
 use crate::arch::Arch;
-use crate::inspect::library::{self, Contents};
-use crate::inspect::value::scalar::{Scalar, ScalarKind};
-use crate::inspect::value::text::Unit;
+use crate::inspect::library;
+use crate::inspect::value::path::Part;
+use crate::inspect::value::scalar::ScalarKind;
 use crate::inspect::value::{PointerKind, Shape, Ty};
-use dwarf::{Language, TypeKind};
+use dwarf::{Language, Objects, TypeKind};
 use std::cmp::Ordering;
-
-/// Maximum number of smart pointers and references that are followed.
-const DEPTH: usize = 16;
 
 /// How well an argument fits a parameter; the greater, the better (ISO C++ [over.ics.scs]).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Fit {
     /// The compiler rejects it: a number as an address.
     Lenient,
+    /// A variadic function takes it beyond its parameters.
+    Ellipsis,
     /// A class converts it.
     UserDefined,
     /// A pointer as a `bool`.
@@ -48,13 +48,70 @@ pub(super) struct Rank {
     binding: Option<Binding>,
 }
 
-/// How a reference or pointer binds; the greater, the better.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Binding {
-    /// `const` is added.
-    AddsConst,
-    /// `T &&` for a computed value; nothing is added.
-    Direct,
+/// How a reference or pointer binds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Binding {
+    /// Whether it is a `T &&`, which only a computed value binds to.
+    is_rvalue: bool,
+    /// The qualifiers that it adds.
+    adds: Qualifiers,
+}
+
+/// `const` and `volatile`, as far as one type has them and another one has not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Qualifiers {
+    is_const: bool,
+    is_volatile: bool,
+}
+
+impl Qualifiers {
+    /// Returns those that `to` has, and `from` has not.
+    fn added(from: &Ty, to: &Ty) -> Qualifiers {
+        Qualifiers {
+            is_const: to.is_const() && !from.is_const(),
+            is_volatile: to.is_volatile() && !from.is_volatile(),
+        }
+    }
+
+    fn is_none(self) -> bool {
+        !self.is_const && !self.is_volatile
+    }
+}
+
+impl Binding {
+    fn lvalue(from: &Ty, to: &Ty) -> Binding {
+        Binding {
+            is_rvalue: false,
+            adds: Qualifiers::added(from, to),
+        }
+    }
+
+    fn rvalue(from: &Ty, to: &Ty) -> Binding {
+        Binding {
+            is_rvalue: true,
+            ..Binding::lvalue(from, to)
+        }
+    }
+}
+
+/// A `T &&` is better than another reference, and fewer qualifiers are better than more.
+impl PartialOrd for Binding {
+    fn partial_cmp(&self, other: &Binding) -> Option<Ordering> {
+        match self.is_rvalue.cmp(&other.is_rvalue) {
+            Ordering::Equal => {}
+            better => return Some(better),
+        }
+        let (a, b) = (self.adds, other.adds);
+        let orders = [
+            b.is_const.cmp(&a.is_const),
+            b.is_volatile.cmp(&a.is_volatile),
+        ];
+        match orders {
+            [x, y] if x == y => Some(x),
+            [Ordering::Equal, order] | [order, Ordering::Equal] => Some(order),
+            _ => None,
+        }
+    }
 }
 
 impl From<Fit> for Rank {
@@ -71,17 +128,25 @@ impl PartialOrd for Rank {
     fn partial_cmp(&self, other: &Rank) -> Option<Ordering> {
         let order = self.fit.cmp(&other.fit);
         let order = order.then(other.levels.cmp(&self.levels));
-        Some(match (self.binding, other.binding) {
-            (Some(a), Some(b)) => order.then(a.cmp(&b)),
-            _ => order,
-        })
+        match (self.binding, other.binding) {
+            (Some(a), Some(b)) if order == Ordering::Equal => a.partial_cmp(&b),
+            _ => Some(order),
+        }
     }
 }
 
 impl Rank {
     /// Returns whether no other rank is better.
     pub(super) fn is_best(&self) -> bool {
-        self.fit == Fit::Exact && self.binding != Some(Binding::AddsConst)
+        self.fit == Fit::Exact && self.binding.is_none_or(|it| it.adds.is_none())
+    }
+
+    /// Returns the rank of the same type, so many levels from it.
+    pub(super) fn exact_behind(levels: usize) -> Rank {
+        Rank {
+            levels,
+            ..Fit::Exact.into()
+        }
     }
 
     fn bound(self, binding: Binding) -> Rank {
@@ -132,6 +197,8 @@ pub(crate) struct Passed {
     pub is_open: bool,
     /// Whether it is a literal 0 or `nullptr`, which every pointer type takes in C++.
     pub is_null: bool,
+    /// Whether it is an object that may be moved from, or the address of one.
+    pub is_expiring: bool,
 }
 
 impl Passed {
@@ -140,20 +207,40 @@ impl Passed {
         match argument.ty.shape() {
             Shape::Pointer(ty, PointerKind::Reference) => Passed {
                 ty,
-                is_place: true,
+                is_place: !is_expiring(argument),
                 is_open: false,
                 is_null: false,
+                is_expiring: is_expiring(argument),
             },
             _ => Passed {
                 ty: match exact::is_const_object(argument) {
                     true => argument.ty.clone().constant(),
                     false => argument.ty.clone(),
                 },
-                is_place: argument.is_place(),
+                is_place: argument.is_place() && !is_expiring(argument),
                 is_open: argument.open,
                 is_null: matches!(argument.kind, Kind::Constant(0)),
+                is_expiring: match &argument.kind {
+                    Kind::AddressOf(of) => is_expiring(of),
+                    _ => !argument.is_place() || is_expiring(argument),
+                },
             },
         }
+    }
+}
+
+/// Returns whether an expression is an object that may be moved from, though it is in memory: the
+/// result of a cast to `T &&` or of a function that returns one, or a part of it (ISO C++
+/// [basic.lval]).
+fn is_expiring(of: &Expr<'_>) -> bool {
+    match &of.kind {
+        Kind::Known(node, _) => match &node.kind {
+            tree::Kind::Cast(_, name, _) => name.layers.last() == Some(&Layer::RvalueReference),
+            _ => false,
+        },
+        Kind::Call(_) => matches!(reference(&of.ty), Some((_, true))),
+        Kind::Deref(of) | Kind::Part(of, Part::Member(..) | Part::Base(..)) => is_expiring(of),
+        _ => false,
     }
 }
 
@@ -164,96 +251,9 @@ pub(super) fn accepts(
     language: Language,
 ) -> Result<Rank, Refusal> {
     match language == Language::Rust || argument.ty.language() == Language::Rust {
-        true => accepts_rust(parameter, argument),
+        true => conversion_rust::accepts(parameter, argument),
         false => accepts_c(parameter, argument, language),
     }
-}
-
-fn accepts_rust(to: &Ty, argument: &Passed) -> Result<Rank, Refusal> {
-    let from = &argument.ty;
-    if let Some(ranked) = accepts_reference(to, from) {
-        return ranked;
-    }
-    let rank = match (to.shape(), from.shape()) {
-        (Shape::Pointer(of, _), _) if is_borrowed(to) || is_raw(to) => {
-            match from.shape() {
-                // `x` for `&x`: a function of `x` itself is better.
-                _ if is_borrowed(to) && same(&of, from) => {
-                    return Ok(Rank {
-                        levels: 1,
-                        ..Fit::Exact.into()
-                    });
-                }
-                Shape::Pointer(from, _) if same(&of, &from) => Fit::Exact,
-                Shape::Function if matches!(of.shape(), Shape::Function) => Fit::Exact,
-                // A number as an address.
-                Shape::Scalar(_) if is_raw(to) => Fit::Lenient,
-                _ => return Err(Refusal::Arguments),
-            }
-        }
-        (Shape::Pointer(of, _), _)
-            if matches!(of.shape(), Shape::Function) && is_function(from) =>
-        {
-            Fit::Exact
-        }
-        (Shape::Composite(_), Shape::Text) if matches!(&*to.name(), "&str" | "&[u8]") => Fit::Exact,
-        (Shape::Composite(_), _) if !same(to, from) => match is_row(to, from) {
-            true => Fit::Standard,
-            false => return Err(Refusal::Arguments),
-        },
-        (Shape::Scalar(a), Shape::Scalar(b)) if argument.is_open => {
-            let is_float = |it: Scalar| matches!(it.kind, ScalarKind::Float(_));
-            return match is_float(a) == is_float(b) {
-                true if same(to, from) => Ok(Fit::Exact.into()),
-                true => Ok(Fit::Standard.into()),
-                false => Err(mismatch(to, from)),
-            };
-        }
-        (Shape::Scalar(_) | Shape::Enumeration(_), Shape::Scalar(_) | Shape::Enumeration(_)) => {
-            return match same(to, from) {
-                true => Ok(Fit::Exact.into()),
-                false => Err(mismatch(to, from)),
-            };
-        }
-        _ if same(to, from) => Fit::Exact,
-        _ => return Err(Refusal::Arguments),
-    };
-    if !is_borrowed(to) && !is_raw(to) {
-        ownership::may_move(from).map_err(Refusal::Argument)?;
-    }
-    Ok(rank.into())
-}
-
-fn mismatch(to: &Ty, from: &Ty) -> Refusal {
-    let (to, from) = (to.name(), from.name());
-    Refusal::Argument(format!(
-        "expected `{to}`, found `{from}`; cast it with `as {to}`"
-    ))
-}
-
-/// Returns whether a value has elements that a parameter of type `&str` or slice takes.
-fn is_row(to: &Ty, from: &Ty) -> bool {
-    let name = to.name();
-    let Some(of) = name.strip_prefix('&') else {
-        return false;
-    };
-    let of = of.strip_prefix("mut ").unwrap_or(of);
-    let is_row_of = |element: &Ty| {
-        let inner = of.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
-        inner == Some(&element.name())
-    };
-    let mut from = from.clone();
-    for _ in 0..DEPTH {
-        from = match (library::contents(&from), from.shape()) {
-            (Some(Contents::Text(Unit::Byte, _)), _) if of == "str" => return true,
-            (Some(Contents::Sequence(element)), _) => return is_row_of(&element),
-            (Some(Contents::Pointee(next) | Contents::Wrapped(next)), _) => next,
-            (_, Shape::Array(array)) => return is_row_of(&array.element),
-            (_, Shape::Pointer(of, _)) => of,
-            _ => return false,
-        };
-    }
-    false
 }
 
 fn accepts_c(parameter: &Ty, argument: &Passed, language: Language) -> Result<Rank, Refusal> {
@@ -262,9 +262,16 @@ fn accepts_c(parameter: &Ty, argument: &Passed, language: Language) -> Result<Ra
         return accepts_bound(parameter, &of, is_rvalue, argument, language);
     }
     let fit = match (parameter.shape(), from.shape()) {
-        (Shape::Pointer(of, _), Shape::Text) if of.size() == Some(1) => {
-            return Ok(Rank::from(Fit::Exact).bound(Binding::AddsConst));
+        (Shape::Pointer(of, _), Shape::Text) if library::is_narrow(&of) => {
+            // Not to a plain `char *`, which older sources pass literals to, if there is a better one.
+            let adds = Qualifiers {
+                is_const: !of.is_const(),
+                is_volatile: of.is_volatile(),
+            };
+            let is_rvalue = false;
+            return Ok(Rank::from(Fit::Exact).bound(Binding { is_rvalue, adds }));
         }
+        (Shape::Pointer(of, _), Shape::Text) if of.size() == Some(1) => Fit::Lenient,
         (Shape::Pointer(of, _), Shape::Text) if is_void(&of) && of.is_const() => Fit::Untyped,
         (Shape::Pointer(of, _), Shape::Array(array)) => {
             return pointees(&of, &array.element, language);
@@ -290,7 +297,16 @@ fn accepts_c(parameter: &Ty, argument: &Passed, language: Language) -> Result<Ra
             numbers(parameter, from, language)?
         }
         _ if same(parameter, from) => Fit::Exact,
-        _ => return by_class(parameter, argument, language),
+        _ => {
+            return match exact::levels_to(from, parameter) {
+                // A copy of the base (ISO C++ [over.best.ics]).
+                Some(levels) if language == Language::Cpp => Ok(Rank {
+                    levels,
+                    ..Fit::Standard.into()
+                }),
+                _ => by_class(parameter, argument, language),
+            };
+        }
     };
     Ok(fit.into())
 }
@@ -331,23 +347,21 @@ fn accepts_bound(
                 parameter.name()
             )));
         }
-        if from.is_const() && !of.is_const() {
-            return Err(drops_const(parameter, from));
+        if from.is_const() && !of.is_const() || from.is_volatile() && !of.is_volatile() {
+            return Err(drops_qualifier(parameter, from));
         }
         // A computed value binds to a const reference only.
         if !is_rvalue && !of.is_const() && !argument.is_place {
             return Err(not_bound(parameter, from));
         }
-        let is_direct = is_rvalue || of.is_const() == from.is_const() && argument.is_place;
         let fit = match levels {
             0 => Fit::Exact,
             _ => Fit::Standard,
         };
-        let binding = match is_direct {
-            true => Binding::Direct,
-            false => Binding::AddsConst,
-        };
-        let binding = Some(binding);
+        let binding = Some(match is_rvalue {
+            true => Binding::rvalue(from, of),
+            false => Binding::lvalue(from, of),
+        });
         return Ok(Rank {
             fit,
             levels,
@@ -363,8 +377,8 @@ fn accepts_bound(
         };
     }
     let binding = match (is_rvalue, of.is_const()) {
-        (true, _) => Binding::Direct,
-        (false, true) => Binding::AddsConst,
+        (true, _) => Binding::rvalue(from, of),
+        (false, true) => Binding::lvalue(from, of),
         (false, false) => return Err(not_bound(parameter, from)),
     };
     numbers(of, from, language).map(|fit| Rank::from(fit).bound(binding))
@@ -378,9 +392,17 @@ fn not_bound(parameter: &Ty, from: &Ty) -> Refusal {
     ))
 }
 
-fn drops_const(parameter: &Ty, from: &Ty) -> Refusal {
+fn drops_qualifier(parameter: &Ty, from: &Ty) -> Refusal {
+    let target = |ty: &Ty| match ty.shape() {
+        Shape::Pointer(of, _) => of,
+        _ => ty.clone(),
+    };
+    let qualifier = match target(from).is_const() && !target(parameter).is_const() {
+        true => "const",
+        false => "volatile",
+    };
     Refusal::Argument(format!(
-        "`{}` drops the `const` of `{}`; cast it if intended",
+        "`{}` drops the `{qualifier}` of `{}`; cast it if intended",
         parameter.name(),
         from.name()
     ))
@@ -430,8 +452,11 @@ fn pointees(to: &Ty, from: &Ty, language: Language) -> Result<Rank, Refusal> {
     let same_bits = is_integral(to) && is_integral(from) && to.size() == from.size();
     let is_function = |ty: &Ty| matches!(ty.shape(), Shape::Function);
     let fit = match () {
-        () if language == Language::Cpp && from.is_const() && !to.is_const() => {
-            return Err(drops_const(&to.clone().pointer(), &from.clone().pointer()));
+        () if language == Language::Cpp
+            && (from.is_const() && !to.is_const() || from.is_volatile() && !to.is_volatile()) =>
+        {
+            let (to, from) = (to.clone().pointer(), from.clone().pointer());
+            return Err(drops_qualifier(&to, &from));
         }
         () if same(to, from) => Fit::Exact,
         () if levels.is_some() => Fit::Standard,
@@ -446,14 +471,10 @@ fn pointees(to: &Ty, from: &Ty, language: Language) -> Result<Rank, Refusal> {
             )));
         }
     };
-    let binding = match to.is_const() == from.is_const() {
-        true => Binding::Direct,
-        false => Binding::AddsConst,
-    };
     Ok(Rank {
         fit,
         levels: levels.unwrap_or(0),
-        binding: Some(binding),
+        binding: Some(Binding::lvalue(from, to)),
     })
 }
 
@@ -467,7 +488,11 @@ fn is_void(ty: &Ty) -> bool {
 }
 
 /// Ranks the object of a call for the pointer that a C++ member function takes.
-pub(super) fn accepts_object(parameter: &Ty, object: &Passed) -> Result<Rank, Refusal> {
+pub(super) fn accepts_object(
+    parameter: &Ty,
+    object: &Passed,
+    objects: Objects,
+) -> Result<Rank, Refusal> {
     let Shape::Pointer(of, _) = parameter.shape() else {
         return Ok(Fit::Exact.into());
     };
@@ -476,32 +501,31 @@ pub(super) fn accepts_object(parameter: &Ty, object: &Passed) -> Result<Rank, Re
         // A value that the call has a copy of.
         _ => object.ty.clone(),
     };
-    let binding = match (from.is_const(), of.is_const()) {
-        (true, false) => {
-            return Err(Refusal::Argument(format!(
-                "the object is a `{}`, and the function is not `const`; cast the object if intended",
-                from.name()
-            )));
-        }
-        (false, true) => Binding::AddsConst,
-        _ => Binding::Direct,
+    let drops = |has: fn(&Ty) -> bool| has(&from) && !has(&of);
+    let dropped = match (drops(Ty::is_const), drops(Ty::is_volatile)) {
+        (true, _) => Some("const"),
+        (false, true) => Some("volatile"),
+        (false, false) => None,
     };
-    Ok(Rank::from(Fit::Exact).bound(binding))
-}
-
-fn is_borrowed(ty: &Ty) -> bool {
-    ty.name().starts_with('&')
-}
-
-fn is_raw(ty: &Ty) -> bool {
-    ty.name().starts_with('*')
-}
-
-/// Returns whether values are functions, or pointers to functions.
-fn is_function(ty: &Ty) -> bool {
-    match ty.shape() {
-        Shape::Function => true,
-        Shape::Pointer(of, _) => matches!(of.shape(), Shape::Function),
-        _ => false,
+    if let Some(qualifier) = dropped {
+        return Err(Refusal::Argument(format!(
+            "the object is a `{}`, and the function is not `{qualifier}`; cast the object if \
+             intended",
+            from.name()
+        )));
     }
+    let why = match (objects, object.is_expiring) {
+        (Objects::Rvalues, false) => "moves from the object; cast it to `&&` if intended",
+        (Objects::Lvalues, true) if !of.is_const() => {
+            "takes an object with an address; call it for a variable"
+        }
+        _ => {
+            let binding = Binding {
+                is_rvalue: objects == Objects::Rvalues,
+                ..Binding::lvalue(&from, &of)
+            };
+            return Ok(Rank::from(Fit::Exact).bound(binding));
+        }
+    };
+    Err(Refusal::Argument(format!("the function {why}")))
 }

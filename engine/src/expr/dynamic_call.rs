@@ -161,6 +161,7 @@ impl Evaluator<'_> {
                 bias,
                 function,
                 nearness: 0,
+                is_visible: true,
             });
         }
         known

@@ -319,6 +319,14 @@ impl Scope for Evaluator<'_> {
         self.context.inlined_functions(name)
     }
 
+    fn classes_around(&self) -> Vec<Ty> {
+        self.context.classes_around()
+    }
+
+    fn declares(&self, name: &str) -> bool {
+        self.context.declares(name)
+    }
+
     fn code_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {
         let images = self.context.as_target().images();
         images.into_iter().find_map(|(module, bias)| {

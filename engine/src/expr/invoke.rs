@@ -27,6 +27,8 @@ pub struct ResolvedFunction {
     pub function: Arc<Function>,
     /// Proximity of its declaration to the frame: the nearest hides others of the same name.
     pub nearness: usize,
+    /// Whether the frame's unit may refer to it: it has external linkage, or is of that unit.
+    pub is_visible: bool,
 }
 
 /// A function whose calls are inlined, with its module and load bias.

@@ -274,12 +274,10 @@ impl Lexer<'_> {
         let mut text = whole.clone();
         let mut float = false;
         let rest = self.rest().as_bytes();
-        if rest.first() == Some(&b'.')
-            && rest.get(1) != Some(&b'.')
-            && !rest
-                .get(1)
-                .is_some_and(|it| it.is_ascii_alphabetic() || *it == b'_')
-        {
+        let next = rest.get(1).copied().unwrap_or(0);
+        // In Rust a name after the dot is a member. In C it is a suffix: `1.f`, or an exponent.
+        let is_member = self.rust && (next.is_ascii_alphabetic() || next == b'_');
+        if rest.first() == Some(&b'.') && next != b'.' && !is_member {
             float = true;
             self.at += 1;
             text.push('.');
@@ -297,8 +295,11 @@ impl Lexer<'_> {
         }
         if !float {
             // Octal in C, decimal in Rust.
-            let octal = !self.rust && whole.len() > 1 && whole.starts_with('0');
-            let is_octal = octal && whole.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
+            let is_octal = !self.rust && whole.len() > 1 && whole.starts_with('0');
+            if is_octal && let Some(digit) = whole.chars().find(|it| matches!(it, '8' | '9')) {
+                let message = format!("invalid digit `{digit}` in an octal number");
+                return Err(error(message, start..self.at));
+            }
             return self.integer(&whole, if is_octal { 8 } else { 10 }, start);
         }
         self.float(text, start)
@@ -307,7 +308,16 @@ impl Lexer<'_> {
     /// Reads the rest of a float after its digits: its suffix.
     fn float(&mut self, text: String, start: usize) -> Result<TokenKind, Error> {
         let suffix = self.take_while(is_name_part).to_ascii_lowercase();
-        let is_known = matches!(suffix.as_str(), "" | "f" | "l" | "f32" | "f64");
+        let is_known = match suffix.as_str() {
+            "" | "f" | "l" | "f32" | "f64" => true,
+            // ISO C++ [lex.fcon], ISO C §H.5.2, GNU C.
+            "f16" | "bf16" | "f128" | "f32x" | "f64x" | "q" => !self.rust,
+            "df" | "dd" | "dl" | "i" | "j" | "fi" | "if" | "li" | "il" if !self.rust => {
+                let message = format!("numbers with the suffix `{suffix}` are not supported");
+                return Err(error(message, start..self.at));
+            }
+            _ => false,
+        };
         match soft::parsed(Float::Double, &text) {
             Some(_) if is_known => Ok(TokenKind::Float(text, suffix)),
             _ => Err(error("invalid number literal", start..self.at)),
@@ -316,18 +326,19 @@ impl Lexer<'_> {
 
     /// Reads the rest of `0x1.8p3` (ISO C §6.4.4.3).
     fn hexadecimal_float(&mut self, start: usize) -> Result<TokenKind, Error> {
+        let is_separator = |char| char == '\'';
         if self.rest().starts_with('.') {
             self.at += 1;
-            self.take_while(|char| char.is_ascii_hexdigit());
+            self.take_digits(|char| char.is_ascii_hexdigit() || is_separator(char));
         }
         if self.rest().starts_with(['p', 'P']) {
             self.at += 1;
             if self.rest().starts_with(['+', '-']) {
                 self.at += 1;
             }
-            self.take_while(|char| char.is_ascii_digit());
+            self.take_digits(|char| char.is_ascii_digit() || is_separator(char));
         }
-        let text = self.text[start..self.at].to_owned();
+        let text = self.text[start..self.at].replace('\'', "");
         self.float(text, start)
     }
 

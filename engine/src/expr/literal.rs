@@ -71,6 +71,14 @@ impl Parser<'_> {
         let (format, size, name) = match (suffix, rust) {
             ("f", _) => (Float::Single, 4, "float"),
             ("l", false) => return Kind::LongDouble(text.to_owned()),
+            ("f16", _) => (Float::Half, 2, "_Float16"),
+            ("bf16", _) => (Float::Brain, 2, "__bf16"),
+            ("f32", false) => (Float::Single, 4, "_Float32"),
+            ("f64", false) => (Float::Double, 8, "_Float64"),
+            ("f32x", _) => (Float::Double, 8, "_Float32x"),
+            // Extended precision where the machine has it.
+            ("f64x", _) => return Kind::LongDouble(text.to_owned()),
+            ("f128" | "q", _) => (Float::Quad, 16, "_Float128"),
             ("f32", _) => (Float::Single, 4, "f32"),
             ("f64", _) | (_, true) => (Float::Double, 8, "f64"),
             _ => (Float::Double, 8, "double"),

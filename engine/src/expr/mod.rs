@@ -10,6 +10,7 @@ pub(crate) mod check;
 mod complete;
 pub(crate) mod constants;
 mod conversion;
+mod conversion_rust;
 mod convert;
 mod dynamic_call;
 mod dynamic_member;
@@ -168,6 +169,15 @@ pub trait EvalContext: Target {
     /// Returns the functions with a name that are visible from here; several if it is overloaded.
     fn functions(&self, _name: &str) -> Vec<ResolvedFunction> {
         Vec::new()
+    }
+    /// Returns the classes around the frame's function of C++, innermost first.
+    fn classes_around(&self) -> Vec<Ty> {
+        Vec::new()
+    }
+    /// Returns whether the scopes around the frame declare a name by other means than a variable of a
+    /// block; only their unit is read.
+    fn declares(&self, _name: &str) -> bool {
+        false
     }
     /// Returns the functions with a name whose calls are inlined, in the image of those with code.
     fn inlined_functions(&self, _name: &str) -> Vec<InlinedFunction> {

@@ -6,7 +6,7 @@ use super::exact;
 use super::invoke::ResolvedFunction;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty, members};
-use dwarf::{Language, LoadBias, Method, Module, TypeId, VariableKind};
+use dwarf::{Language, LoadBias, Method, Module, Objects, TypeId, VariableKind};
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
@@ -21,6 +21,8 @@ pub(crate) struct Candidate {
     pub language: Language,
     /// Whether it is a C++ member function with an object.
     pub has_this: bool,
+    /// The objects that it takes, as far as its class's declaration is known.
+    pub objects: Objects,
     /// The class that it belongs to; `None`: a free function, or one of a trait.
     pub is_of_class: bool,
     /// The function, if the program has code of it with debug info.
@@ -47,6 +49,7 @@ impl Candidate {
             },
             language: function.language,
             has_this: has_this(&known),
+            objects: Objects::Any,
             is_of_class: known.module.class_of(function).is_some(),
             slot: None,
             symbol: None,
@@ -66,6 +69,7 @@ impl Candidate {
             returns: class.related_or_void(method.return_type),
             language: Language::Cpp,
             has_this: !method.is_static,
+            objects: method.objects,
             is_of_class: true,
             slot: method.slot,
             symbol: method.linkage_name.clone().filter(|_| !method.deleted),
@@ -86,6 +90,7 @@ impl Candidate {
             returns: ty(function.return_type),
             language: Language::Cpp,
             has_this: false,
+            objects: Objects::Any,
             is_of_class: false,
             slot: None,
             symbol: None,
@@ -200,7 +205,9 @@ pub(super) fn best<'k>(
     }
     let is_rival =
         |it: &&Fitting| it.order(best) != Ordering::Less && !it.known.is_same_function(best.known);
+    let needs_object = best.needs_object();
     match fitting.iter().find(is_rival) {
+        Some(other) if needs_object && other.needs_object() => Err(needs_object_message(best)),
         Some(Fitting { known: other, .. }) => Err(format!(
             "ambiguous call: candidates are `{}`{} and `{}`{}; cast an argument, or write a more \
              qualified name",
@@ -209,13 +216,15 @@ pub(super) fn best<'k>(
             other.name,
             declared_at(other),
         )),
-        None if best.needs_object() => Err(format!(
-            "`{}` needs an object: write `object.{}`",
-            best.known.name,
-            members::last_component(&best.known.name)
-        )),
+        None if needs_object => Err(needs_object_message(best)),
         None => Ok(Some((best.group, best.known))),
     }
+}
+
+fn needs_object_message(of: &Fitting<'_>) -> String {
+    let name = &of.known.name;
+    let last = members::last_component(name);
+    format!("`{name}` needs an object: write `object.{last}`")
 }
 
 /// Returns whether a function takes all arguments as they are, so that none can be better.
@@ -299,7 +308,8 @@ fn ranks(known: &Candidate, group: &Group<'_>, typed: &str) -> Result<Vec<Rank>,
     let (types, arguments, mut ranks) = match (group.is_method, known.has_this) {
         (true, true) => {
             let object = types.first().zip(arguments.first());
-            let object = object.map(|(ty, object)| conversion::accepts_object(ty, object));
+            let accepts = |(ty, object)| conversion::accepts_object(ty, object, known.objects);
+            let object = object.map(accepts);
             let object = object.transpose()?;
             (types.get(1..), arguments.get(1..), Vec::from_iter(object))
         }
@@ -341,6 +351,8 @@ fn ranks(known: &Candidate, group: &Group<'_>, typed: &str) -> Result<Vec<Rank>,
         }
         ranks.push(accepted?);
     }
+    let beyond = arguments.len().saturating_sub(types.len());
+    ranks.extend(std::iter::repeat_n(Rank::from(Fit::Ellipsis), beyond));
     Ok(ranks)
 }
 

@@ -5,6 +5,7 @@ use super::lex::{self, Token, TokenKind, error};
 use super::tree::{Binary, Cast, Kind, Node, Unary};
 use super::types::TypeName;
 use crate::ids::error::Error;
+use crate::inspect::language::c;
 use crate::inspect::value::Ty;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use dwarf::Language;
@@ -375,6 +376,7 @@ impl Parser<'_> {
         if let Ok(ty) = ty
             && self.accept(")")
         {
+            let sure = sure || ty.of.is_none() && c::builtin_name(&ty.base).is_some();
             let starts_operand = match self.peek() {
                 TokenKind::Name(name) => name != "as",
                 TokenKind::Symbol(symbol) => matches!(*symbol, "(" | "!" | "~"),
@@ -410,6 +412,7 @@ impl Parser<'_> {
     fn primary(&mut self) -> Result<Box<Node>, Error> {
         match self.peek() {
             _ if self.begins_form() => self.form(),
+            _ if self.begins_unnamed() => self.name(),
             TokenKind::Symbol("(") => {
                 let start = self.token(0).span.start;
                 self.at += 1;

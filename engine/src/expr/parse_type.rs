@@ -8,6 +8,9 @@ use crate::ids::error::Error;
 use crate::inspect::language::{c, rust};
 use dwarf::Language;
 
+/// The number of tokens of `(anonymous namespace)::`.
+const UNNAMED_TOKENS: usize = 5;
+
 impl Parser<'_> {
     pub(super) fn begins_type(&self) -> bool {
         let rusty = self.language == Language::Rust;
@@ -37,6 +40,10 @@ impl Parser<'_> {
         let mut words: Vec<String> = Vec::new();
         let mut is_const = false;
         let mut of = None;
+        let is_global = self.symbol() == "::" && self.language == Language::Cpp;
+        if is_global && matches!(self.token(1).kind, TokenKind::Name(_)) || self.begins_unnamed() {
+            words.push(self.path(true)?);
+        }
         while let TokenKind::Name(name) = self.peek() {
             if words.is_empty() && self.begins_decltype(name) {
                 let (text, node) = self.type_of_expression()?;
@@ -135,12 +142,21 @@ impl Parser<'_> {
             path.push_str("::");
         }
         loop {
+            if self.begins_unnamed() {
+                self.at += UNNAMED_TOKENS;
+            }
             let TokenKind::Name(name) = self.peek() else {
                 return Err(error("expected a name", self.token(0).span.clone()));
             };
-            path.push_str(name);
-            let is_cast = name.ends_with("_cast");
+            let name = name.clone();
             self.at += 1;
+            // `operator==(a, b)`
+            if !is_type && let Some(operator) = self.operator_name(&name) {
+                path.push_str(&operator);
+                return Ok(path);
+            }
+            path.push_str(&name);
+            let is_cast = name.ends_with("_cast");
             let turbofish = self.symbol() == "::" && symbol_of(&self.token(1).kind) == "<";
             if turbofish {
                 self.at += 1;
@@ -158,6 +174,19 @@ impl Parser<'_> {
             self.at += 1;
             path.push_str("::");
         }
+    }
+
+    /// Returns whether `(anonymous namespace)::` begins here, as names in unnamed namespaces are shown:
+    /// what is in them is visible around them.
+    pub(super) fn begins_unnamed(&self) -> bool {
+        let is_name = |ahead: usize, name: &str| matches!(&self.token(ahead).kind, TokenKind::Name(it) if it == name);
+        let is_symbol = |ahead: usize, symbol| symbol_of(&self.token(ahead).kind) == symbol;
+        self.language == Language::Cpp
+            && is_symbol(0, "(")
+            && is_name(1, "anonymous")
+            && is_name(2, "namespace")
+            && is_symbol(3, ")")
+            && is_symbol(4, "::")
     }
 
     /// Parses the template arguments of a member function that is called: `a.f<int>()`.

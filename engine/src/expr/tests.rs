@@ -92,6 +92,42 @@ pub(super) fn check(language: Language, expected: &[(&str, &str)]) {
     }
 }
 
+/// The forms of ISO C++ [lex.icon] and [lex.fcon], and those of ISO C beside them.
+#[test]
+fn numbers_of_c_and_cpp() {
+    let numbers = [
+        ("1.f", "float 1"),
+        ("1.F + .5f", "float 1.5"),
+        ("2.f * 3", "float 6"),
+        ("1.e3", "double 1000"),
+        ("1.E-1f", "float 0.1"),
+        ("1.L", "long double 1"),
+        ("1. / 4", "double 0.25"),
+        ("1'0.2'5", "double 10.25"),
+        ("1e1'0", "double 10000000000"),
+        ("0x1.p3", "double 8"),
+        ("0x.8p1", "double 1"),
+        ("0x1'0.8p0f", "float 16.5"),
+        ("0x1p-2L", "long double 0.25"),
+        ("010.5", "double 10.5"),
+        ("0'17", "int 15"),
+        ("0b1'01u", "unsigned int 5"),
+        ("0XfUL", "unsigned long 15"),
+        ("1.5f32", "_Float32 1.5"),
+        ("1.5f128", "_Float128 1.5"),
+        ("08", "error: invalid digit `8` in an octal number"),
+        ("0x1.8", "error: invalid number literal"),
+        ("1.x", "error: invalid number literal"),
+        (
+            "1.5df",
+            "error: numbers with the suffix `df` are not supported",
+        ),
+    ];
+    check(Language::C, &numbers);
+    check(Language::Cpp, &numbers);
+    check(Language::Rust, &[("1.0 + 1.", "f64 2.0")]);
+}
+
 #[test]
 fn c() {
     check(

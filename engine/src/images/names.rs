@@ -57,6 +57,32 @@ impl CodePlace<'_> {
         module.visible_paths(name, &self.scopes, self.addr)
     }
 
+    /// Returns the classes around the place's function, innermost first.
+    pub(crate) fn classes_around(&self) -> Vec<TypeId> {
+        let function = self.scopes.first();
+        function.map_or_else(Vec::new, |it| self.loaded.module.classes_around(it))
+    }
+
+    /// Returns whether the classes and namespaces around the place declare a value or function of that
+    /// name, or a block does.
+    pub(crate) fn declares(&self, name: &str) -> bool {
+        let module = &self.loaded.module;
+        let around = || module.value_around(name, &self.scopes, self.addr);
+        let mut blocks = self.scopes.iter();
+        around().is_some() || blocks.any(|it| module.value_in_block(name, it).is_some())
+    }
+
+    /// Returns whether the unit of the place may refer to a function of an image: the function has
+    /// external linkage, or is of that unit.
+    pub(crate) fn may_refer_to(&self, loaded: &Loaded, function: &Function) -> bool {
+        let is_here = || {
+            let scope = self.scopes.first();
+            let scope = scope.filter(|_| self.loaded.id == loaded.id);
+            scope.is_some_and(|scope| scope.id.is_in_unit_of(function.id))
+        };
+        function.is_external || is_here()
+    }
+
     /// Returns the qualified name of the functions that a name means here.
     pub(crate) fn function_named(&self, name: &str) -> Option<String> {
         let module = &self.loaded.module;
@@ -341,12 +367,10 @@ impl Modules {
             if functions.is_empty() && !named.is_empty() {
                 functions = loaded.by_symbol(name, named);
             }
-            let is_here = |function: &Function| {
-                let unit = place.filter(|place| place.loaded.id == loaded.id);
-                let scope = unit.and_then(|place| place.scopes.first());
-                scope.is_some_and(|scope| scope.id.is_in_unit_of(function.id))
+            let is_visible = |it: &Arc<Function>| match place {
+                Some(place) => place.may_refer_to(loaded, it),
+                None => it.is_external,
             };
-            let is_visible = |it: &Arc<Function>| it.is_external || is_here(it);
             if functions.iter().any(is_visible) {
                 functions.retain(is_visible);
                 return Some((loaded, functions));

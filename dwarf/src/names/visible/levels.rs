@@ -3,11 +3,13 @@
 
 use super::{Lookup, NameSpace};
 use crate::entries::units::{MAX_HOPS, flag};
+use crate::file::demangle::demangle;
 use crate::functions::{Function, Scope};
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::module::Module;
 use crate::naming::{component_matches, components, squeeze};
+use crate::types::TypeId;
 
 /// Maximum number of namespaces that using directives make visible.
 const MAX_NOMINATED: usize = 256;
@@ -148,6 +150,74 @@ impl DebugInfo {
             }
         }
         wanted.next().is_none()
+    }
+}
+
+impl Module {
+    /// Returns the qualified name of the innermost namespace around a type, empty for the global one.
+    /// Inline and unnamed namespaces are left out: what is in them is found through those around them.
+    /// `None` without debug info.
+    pub fn namespace_around(&self, ty: TypeId) -> Option<String> {
+        let info = self.info()?;
+        let (unit, entry) = info.entry(ty.0).ok()?;
+        // A type in a type unit is declared outside of its namespace (DWARF 5 §3.1.4).
+        let definition = entry.attr_value(gimli::DW_AT_signature);
+        let definition = definition.and_then(|value| info.reference(unit, value));
+        let around = info.enclosing(definition.unwrap_or(ty.0));
+        let named = around.iter().take_while(|scope| scope.is_namespace);
+        let named = named.filter(|scope| !scope.is_transparent);
+        let names = named.filter_map(|scope| scope.name);
+        let names = names.map(String::from_utf8_lossy);
+        Some(names.collect::<Vec<_>>().join("::"))
+    }
+
+    /// Returns the classes around a function of C++, innermost first: its own, those around that, and
+    /// those of the function that a lambda is in.
+    pub fn classes_around(&self, function: &Scope) -> Vec<TypeId> {
+        let Some(info) = self.info() else {
+            return Vec::new();
+        };
+        let around = info.enclosing(function.id).into_iter().rev();
+        let is_class = |scope: &Enclosing| {
+            let entry = info.entry(scope.die);
+            entry.is_ok_and(|(_, entry)| {
+                matches!(
+                    entry.tag(),
+                    gimli::DW_TAG_structure_type
+                        | gimli::DW_TAG_class_type
+                        | gimli::DW_TAG_union_type
+                )
+            })
+        };
+        let classes: Vec<Enclosing> = around.filter(is_class).collect();
+        let is_unnamed = !classes.is_empty() && classes.iter().all(|scope| scope.name.is_none());
+        let mut classes: Vec<TypeId> = classes.iter().map(|scope| TypeId(scope.die)).collect();
+        if is_unnamed && let Some(class) = self.class_around_lambda(info, function.id, &classes) {
+            classes.push(class);
+        }
+        classes
+    }
+
+    /// Returns the class whose member function has a lambda. clang describes lambdas in optimized code
+    /// outside of the function; the symbol has its path.
+    fn class_around_lambda(
+        &self,
+        info: &DebugInfo,
+        function: DieRef,
+        known: &[TypeId],
+    ) -> Option<TypeId> {
+        let (unit, entry) = info.entry(function).ok()?;
+        let readable = demangle(info.linkage_name(unit, &entry)?);
+        let path = components(&readable);
+        let is_lambda = |part: &&str| part.contains("lambda");
+        let of_function = path.iter().take_while(|part| !is_lambda(part)).count();
+        let class = path.get(..of_function.checked_sub(1)?)?.join("::");
+        if class.is_empty() {
+            return None;
+        }
+        let mut found = self.types_named(&class, None).into_iter();
+        let is_it = |id: &TypeId| self.ty(*id).is_ok_and(|ty| ty.name == class);
+        found.find(|id| is_it(id) && !known.contains(id))
     }
 }
 

@@ -339,7 +339,12 @@ impl<'a> Lookup<'a> {
                 // As it was written: other instances of a template have the same scope.
                 let mut scope = self.info.enclosing_name(unit, &entry);
                 let mut parts = components(name);
-                let name = parts.pop().unwrap_or(name);
+                // A name of the global namespace remains one.
+                let is_global = parts.len() == 2 && parts.first().is_some_and(|it| it.is_empty());
+                let name = match is_global {
+                    true => name,
+                    false => parts.pop().unwrap_or(name),
+                };
                 if let Some(class) = parts.pop()
                     && class == without_arguments(class)
                 {

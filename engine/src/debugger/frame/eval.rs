@@ -110,13 +110,29 @@ impl EvalContext for FrameScope<'_> {
         };
         let functions = functions.into_iter();
         let functions = functions.filter(|it| !loaded.module.is_of_assembler(it));
+        let place = self.code_place();
+        let place = place.as_ref();
         let resolved = functions.map(|function| ResolvedFunction {
             module: loaded.module.clone(),
             bias: loaded.bias,
             nearness: self.nearness(loaded, &function),
+            is_visible: place.is_none_or(|place| place.may_refer_to(loaded, &function)),
             function,
         });
         resolved.collect()
+    }
+
+    fn classes_around(&self) -> Vec<Ty> {
+        let Some(place) = self.code_place() else {
+            return Vec::new();
+        };
+        let (module, bias) = (&place.loaded.module, place.loaded.bias);
+        let classes = place.classes_around().into_iter();
+        classes.map(|id| Ty::dwarf(module, bias, id)).collect()
+    }
+
+    fn declares(&self, name: &str) -> bool {
+        self.code_place().is_some_and(|place| place.declares(name))
     }
 
     fn inlined_functions(&self, name: &str) -> Vec<InlinedFunction> {

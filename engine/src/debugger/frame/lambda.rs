@@ -3,7 +3,7 @@
 
 use super::FrameScope;
 use crate::ids::error::Error;
-use crate::inspect::value::{Named, Shape, Value, members};
+use crate::inspect::value::{Named, Shape, Ty, Value, members};
 use dwarf::{Scope, Variable, VariableKind};
 
 /// Returns whether a variable is gcc's stand-in for a captured one that the lambda's body uses.
@@ -81,9 +81,22 @@ impl FrameScope<'_> {
     /// # Errors
     /// It exists but cannot be read.
     pub(super) fn captured(&self, name: &str) -> Result<Option<Value>, Error> {
-        match self.closure() {
-            Some(closure) => members::find(self, &closure, name),
-            None => Ok(None),
+        let Some(closure) = self.closure() else {
+            return Ok(None);
+        };
+        let found = members::find(self, &closure, name)?;
+        let copy = found.as_ref().filter(|_| name == "this");
+        // `[*this]` captures a copy of the object, which `this` points to.
+        match copy.map(|copy| (copy.ty.shape(), copy.address())) {
+            Some((Shape::Composite(class), Some(addr))) => {
+                let class = Ty::Dwarf(class);
+                let class = match closure.ty.is_const() {
+                    true => class.constant(),
+                    false => class,
+                };
+                Ok(Some(Value::pointer_to(class, addr)))
+            }
+            _ => Ok(found),
         }
     }
 

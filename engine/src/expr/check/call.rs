@@ -76,6 +76,9 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Checked<'t> {
         let operands = self.operands_to_read("", arguments)?;
+        if let Some(call) = self.own_call(name, function, &operands, node)? {
+            return Ok(call);
+        }
         if self.language == Language::Rust
             && !self.scope.hides_functions(name)
             && name.contains("_of")
@@ -102,10 +105,8 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Checked<'t> {
         if !self.scope.hides_functions(name) && !self.scope.is_chosen_at_run_time(name) {
-            let known = self.scope.functions(name).map_err(Stop::Wrong)?;
-            let known = known.into_iter().map(Candidate::of).collect();
             let mut meant = Meant {
-                known,
+                known: self.functions_called(name, &passed)?,
                 is_method: false,
                 arguments: passed.clone(),
             };
@@ -141,18 +142,45 @@ impl Checker<'_> {
         self.call_of(callee?, passed, returns, node)
     }
 
+    /// Returns the functions that a call by a name may mean: those that are visible, and in C++ those
+    /// of the namespaces that the arguments belong to, unless a member function or a class is visible.
+    fn functions_called<'t>(
+        &self,
+        name: &str,
+        arguments: &[Expr<'t>],
+    ) -> Result<Vec<Candidate>, Stop<'t>> {
+        let known = self.scope.functions(name).map_err(Stop::Wrong)?;
+        let mut known: Vec<Candidate> = known.into_iter().map(Candidate::of).collect();
+        let spaces = self.associated_names(name, arguments);
+        let is_other = || match known.is_empty() {
+            true => self.scope.find_type(name).is_some(),
+            false => known.iter().any(|it| it.is_of_class),
+        };
+        if !spaces.is_empty() && !is_other() {
+            known.extend(self.associated(&spaces, &known)?);
+        }
+        Ok(known)
+    }
+
     /// Adds functions whose calls are all inlined, if they may fit better than those with code.
     fn add_inlined(&self, meant: &mut Meant<'_>, typed: &str) {
         let is_cpp = self.language == Language::Cpp && !meant.known.is_empty();
         if !is_cpp || overload::has_exact(&meant.group(), typed) {
             return;
         }
-        for (module, bias, function) in self.scope.inlined_functions(typed) {
+        let associated = self.associated_names(typed, &meant.arguments);
+        let found = associated
+            .iter()
+            .flat_map(|name| self.scope.inlined_functions(name));
+        let overloads = self.scope.inlined_functions(typed);
+        let overloads = overloads.into_iter().filter(|(.., function)| {
+            let mut known = meant.known.iter();
+            known.any(|it| it.name == function.name)
+        });
+        for (module, bias, function) in found.chain(overloads).collect::<Vec<_>>() {
             let inlined = Candidate::inlined(&module, bias, &function);
-            let has_code =
-                |it: &Candidate| it.name == inlined.name && it.has_parameters_of(&inlined);
-            let is_overload = meant.known.iter().any(|it| it.name == inlined.name);
-            if is_overload && !meant.known.iter().any(has_code) {
+            let is_it = |it: &Candidate| it.name == inlined.name && it.has_parameters_of(&inlined);
+            if !meant.known.iter().any(is_it) {
                 meant.known.push(inlined);
             }
         }
@@ -284,16 +312,27 @@ impl Checker<'_> {
                 {
                     Ok(converted(argument, ty))
                 }
-                None => self.converted_argument(argument, ty, nth, node),
+                None => {
+                    let argument = self.converted_argument(argument, ty, nth, node)?;
+                    match ty.shape() {
+                        Shape::Composite(_) => self.base_of_argument(argument, ty, node),
+                        _ => Ok(argument),
+                    }
+                }
             },
             _ => Ok(argument),
         };
         arguments.into_iter().enumerate().map(converted).collect()
     }
 
-    /// Returns the part of an object that a reference to one of its bases binds to; other arguments
-    /// as they are.
-    fn base_of_argument<'t>(&self, of: Expr<'t>, base: &Ty, node: &'t Node) -> Checked<'t> {
+    /// Returns the part of an object that a reference to one of its bases binds to, or that a base is
+    /// a copy of; other arguments as they are.
+    pub(super) fn base_of_argument<'t>(
+        &self,
+        of: Expr<'t>,
+        base: &Ty,
+        node: &'t Node,
+    ) -> Checked<'t> {
         let class = Passed::of(&of).ty;
         if exact::same(&class, base) || !exact::derives(&class, base) {
             return Ok(of);

@@ -7,7 +7,7 @@ use super::cpp_objects::Wanted;
 use super::operators::converted;
 use super::{Checked, Checker, Stop, c, rust, rust_types, scalar, wrong};
 use crate::expr::evaluate::inner;
-use crate::expr::messages;
+use crate::expr::{exact, messages};
 use crate::ids::error::Error;
 use crate::inspect::library;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
@@ -89,14 +89,20 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks `(T) - x`, which is a cast of `-x`.
+    /// Checks `(T) - x * y`, where `operator` and what is behind it were parsed as a binary operation:
+    /// the cast of `-x`, times `y`.
     pub(super) fn cast_of_operator<'t>(
         &self,
         operator: Binary,
         ty: Ty,
-        operand: Expr<'t>,
+        right: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
+        if let tree::Kind::Binary(other, first, second) = &right.kind {
+            let cast = self.cast_of_operator(operator, ty, first, node)?;
+            return self.operation(*other, cast, self.check(second)?, node);
+        }
+        let operand = self.check(right)?;
         let of = match operator {
             Binary::Sub => self.unary_of(Unary::Minus, operand, node)?,
             Binary::Add => self.unary_of(Unary::Plus, operand, node)?,
@@ -107,6 +113,24 @@ impl Checker<'_> {
         self.c_cast(Cast::Usual, of, ty, node)
     }
 
+    /// Returns the part of an object that a copy of it as its base has; `None`: the type is no base.
+    fn sliced<'t>(
+        &self,
+        of: &Expr<'t>,
+        ty: &Ty,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let is_class = |ty: &Ty| matches!(ty.shape(), Shape::Composite(_));
+        if self.language != Language::Cpp || !is_class(ty) {
+            return Ok(None);
+        }
+        let of = self.referent(of.clone());
+        match is_class(&of.ty) && !exact::same(&of.ty, ty) && exact::derives(&of.ty, ty) {
+            true => self.base_of_argument(of, ty, node).map(Some),
+            false => Ok(None),
+        }
+    }
+
     pub(super) fn c_cast<'t>(
         &self,
         cast: Cast,
@@ -115,6 +139,9 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Checked<'t> {
         let whole = |of| Ok(Expr::new(Kind::Cast(cast, Box::new(of)), ty.clone(), node));
+        if let Some(base) = self.sliced(&of, &ty, node)? {
+            return whole(base);
+        }
         if self.language == Language::C
             && matches!(ty.shape(), Shape::Composite(_))
             && scalar(&of.ty).is_some()

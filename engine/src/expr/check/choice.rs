@@ -1,13 +1,13 @@
 //! `a ? b : c`, and the common type of its branches.
 
 use super::super::ir::{Expr, Kind};
-use super::super::tree::Node;
+use super::super::tree::{Cast, Node};
 use super::operators::converted;
 use super::{Checked, Checker, Stop, c, cpp_objects, postponed, scalar, wrong};
 use crate::expr::exact;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::{PointerKind, Shape, Ty};
-use dwarf::Language;
+use dwarf::{CTypes, Language};
 
 impl Checker<'_> {
     /// Checks `condition ? yes : no`.
@@ -69,6 +69,9 @@ impl Checker<'_> {
             let ty = c::common(&promoted(&yes), &promoted(&no));
             return Ok((converted(yes, &ty), converted(no, &ty), ty));
         }
+        if !same && let Some(common) = literals(&yes, &no, self.scope.c_types()) {
+            return Ok(common);
+        }
         // In C++ places of one type remain such.
         let (yes, no) = match same && self.language == Language::Cpp {
             true => (yes, no),
@@ -93,6 +96,45 @@ impl Checker<'_> {
         };
         Ok((yes, no, ty))
     }
+}
+
+/// Gives branches of which one is a string literal their common type, unless the other one is
+/// something else than a literal, an address of characters or a null pointer constant.
+fn literals<'t>(yes: &Expr<'t>, no: &Expr<'t>, types: CTypes) -> Option<(Expr<'t>, Expr<'t>, Ty)> {
+    let is_literal = |of: &Expr<'_>| matches!(of.ty, Ty::Text);
+    let narrow = |of: &Expr<'_>| match of.ty.shape() {
+        Shape::Pointer(to, PointerKind::Raw) => library::is_narrow(&to).then(|| of.ty.clone()),
+        Shape::Array(array) => {
+            library::is_narrow(&array.element).then(|| array.element.clone().pointer())
+        }
+        _ => None,
+    };
+    let other = match (is_literal(yes), is_literal(no)) {
+        // They keep being shown, and compared, as texts.
+        (true, true) => return Some((yes.clone(), no.clone(), Ty::Text)),
+        (true, false) => no,
+        (false, true) => yes,
+        (false, false) => return None,
+    };
+    let ty = match narrow(other) {
+        Some(ty) => ty,
+        None if other.is_zero() => c::char(types).constant().pointer(),
+        None => return None,
+    };
+    let as_pointer = |of: &Expr<'t>| {
+        let inner = Box::new(of.clone());
+        let kind = match of.ty.shape() {
+            Shape::Text => Kind::Cast(Cast::Usual, inner),
+            Shape::Array(_) => Kind::Decay(inner),
+            _ => Kind::Convert(inner),
+        };
+        Expr {
+            kind,
+            ty: ty.clone(),
+            ..of.clone()
+        }
+    };
+    Some((as_pointer(yes), as_pointer(no), ty.clone()))
 }
 
 fn have_different_types<'t>(yes: &Expr<'_>, no: &Expr<'_>) -> Stop<'t> {

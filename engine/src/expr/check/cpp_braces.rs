@@ -6,6 +6,7 @@ use super::super::parse_cpp::Form;
 use super::super::tree::{self, Cast, Node};
 use super::{Checked, Checker, Stop, c, cpp_objects, scalar, wrong};
 use crate::expr::evaluate::inner;
+use crate::expr::exact;
 use crate::inspect::language::c as spelling;
 use crate::inspect::value::scalar::Scalar;
 use crate::inspect::value::types::DwarfTy;
@@ -98,9 +99,14 @@ impl Checker<'_> {
             && !is_list(only)
             && matches!(ty.shape(), Shape::Composite(_))
             && let Ok(of) = self.check(only)
-            && self.referent(of.clone()).ty.same_as(&ty)
         {
-            return Err(wrong("a copy of an object; use the object", &node.span));
+            let from = self.referent(of.clone()).ty;
+            if from.same_as(&ty) {
+                return Err(wrong("a copy of an object; use the object", &node.span));
+            }
+            if self.language == Language::Cpp && exact::derives(&from, &ty) {
+                return self.c_cast(Cast::Usual, of, ty, node);
+            }
         }
         if let Some(made) = self.object_by_constructor(&ty, values, node)? {
             return Ok(made);
@@ -415,7 +421,10 @@ impl Checker<'_> {
                 let first = composite.members.first().map(|it| class.related(it.ty));
                 // The class of the value converts it to the first member's type.
                 let for_first = first.is_some_and(|first| cpp_objects::may_convert(&of, &first));
-                scalar(&of).is_some() || for_first && !cpp_objects::may_convert(&of, ty)
+                // A copy, or one of the base that the type is.
+                let is_object = exact::same(&of, ty) || exact::derives(&of, ty);
+                let is_made = for_first && !is_object && !cpp_objects::may_convert(&of, ty);
+                scalar(&of).is_some() || is_made
             }
             _ => true,
         };

@@ -115,11 +115,28 @@ impl Checker<'_> {
             Shape::Composite(class) => dwarf::name_matches(&class.ty.name, name),
             _ => false,
         };
-        match base_path::find(class, &is_named) {
+        let found = match base_path::find(class, &is_named) {
             BaseLookup::Absent => match self.scope.find_type(name) {
                 Some(base) => base_path::find_type(class, &base),
                 None => BaseLookup::Absent,
             },
+            found => found,
+        };
+        match (found, split_last(name)) {
+            (BaseLookup::Absent, Some((outer, last))) => self.base_within(class, outer, last),
+            (found, _) => found,
+        }
+    }
+
+    /// Returns the base that `Outer::last` designates: a class has the names of its bases as members.
+    fn base_within(&self, class: &Ty, outer: &str, last: &str) -> BaseLookup {
+        let way = match self.base_named(class, outer) {
+            BaseLookup::Found(way) => way,
+            found => return found,
+        };
+        let holder = way.last().map_or(class, |(_, ty)| ty).clone();
+        match self.base_named(&holder, last) {
+            BaseLookup::Found(rest) => BaseLookup::Found([way, rest].concat()),
             found => found,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::super::ir::{Expr, Kind};
 use super::super::ir_cpp::Cpp;
-use super::super::tree::Node;
+use super::super::tree::{self, Node};
 use super::c::promoted_type;
 use super::{Checker, Stop, scalar, wrong};
 use crate::expr::conversion::{self, Passed};
@@ -10,6 +10,7 @@ use crate::expr::exact;
 use crate::expr::invoke::ResolvedFunction;
 use crate::expr::messages;
 use crate::expr::overload::{self, Candidate};
+use crate::ids::error::Error;
 use crate::inspect::language::c;
 use crate::inspect::library;
 use crate::inspect::value::base_path;
@@ -94,6 +95,29 @@ impl Checker<'_> {
                 );
                 Err(wrong(message, &of.span))
             }
+        }
+    }
+
+    /// Checks `a && b` and `a || b` if a class of the program defines that operator; `None`: it does
+    /// not.
+    pub(super) fn logical_operator<'t>(
+        &self,
+        a: &Expr<'t>,
+        b: &Expr<'t>,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let (a, b) = (self.operand(a.clone()), self.operand(b.clone()));
+        if self.own_class(&a).or_else(|| self.own_class(&b)).is_none() {
+            return Ok(None);
+        }
+        let name = match &node.kind {
+            tree::Kind::Or(..) => "operator||",
+            _ => "operator&&",
+        };
+        match self.operator_call(name, &[a, b], node) {
+            // Each operand is a condition.
+            Err(Stop::Wrong(Error::Eval { .. })) => Ok(None),
+            found => found,
         }
     }
 
@@ -253,6 +277,7 @@ impl Checker<'_> {
                 bias: class.bias,
                 function,
                 nearness: 0,
+                is_visible: true,
             };
             if exact::is_member(&known, class).is_ok() {
                 found.push(Candidate::of(known));

@@ -382,7 +382,10 @@ impl Checker<'_> {
                 }
             };
             match own.iter_mut().find(is_it) {
-                Some(known) => known.slot = method.slot,
+                Some(known) => {
+                    known.slot = method.slot;
+                    known.objects = method.objects;
+                }
                 None => own.push(candidate),
             }
         }

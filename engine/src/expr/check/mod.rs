@@ -6,12 +6,14 @@ pub(in crate::expr) mod c;
 mod call;
 mod cast;
 mod choice;
+mod cpp_associated;
 mod cpp_braces;
 mod cpp_casts;
 mod cpp_classes;
 mod cpp_construct;
 pub(crate) mod cpp_members;
 pub(crate) mod cpp_objects;
+mod cpp_own;
 mod cpp_types;
 mod methods;
 mod mistakes;
@@ -147,6 +149,15 @@ pub(crate) trait Scope {
     /// Returns the address of the code that an image has under a raw symbol.
     fn code_of_symbol(&self, _symbol: &str) -> Option<LoadAddr> {
         None
+    }
+    /// Returns the classes around the function of C++, innermost first.
+    fn classes_around(&self) -> Vec<Ty> {
+        Vec::new()
+    }
+    /// Returns whether the scopes around declare a name by other means than a variable of a block; only
+    /// their unit is read.
+    fn declares(&self, _name: &str) -> bool {
+        false
     }
     /// Returns whether a variable of the frame or its unit has the name of a function.
     fn hides_functions(&self, name: &str) -> bool;
@@ -394,8 +405,14 @@ impl<'a> Checker<'a> {
         node: &'t Node,
     ) -> Checked<'t> {
         let is_changed = left.has_effects();
-        let left = self.condition(left)?;
-        let right = match self.condition(right) {
+        let (a, b) = (self.branch(left)?, self.branch(right));
+        if let Ok(b) = &b
+            && let Some(call) = self.logical_operator(&a, b, node)?
+        {
+            return Ok(call);
+        }
+        let left = self.condition_of(a, left)?;
+        let right = match b.and_then(|b| self.condition_of(b, right)) {
             Err(Stop::Needs(_) | Stop::Wants(_)) if is_changed => postponed(right),
             right => right?,
         };

@@ -122,7 +122,7 @@ impl Checker<'_> {
 
     /// Looks up a variable or function. One that has no place has a type, but only an evaluation
     /// that reaches it fails.
-    fn variable<'t>(
+    pub(super) fn variable<'t>(
         &self,
         storage: Storage,
         name: &'t str,

@@ -179,34 +179,26 @@ impl Checker<'_> {
         let (Some((first, rest)), Language::Cpp) = (operands.split_first(), self.language) else {
             return Ok(None);
         };
-        let class = |of: &Expr<'_>| match of.ty.shape() {
-            Shape::Composite(ty) => Some(ty.ty.name.clone()),
-            _ => None,
-        };
-        let classes: Vec<String> = operands.iter().filter_map(class).collect();
-        if classes.is_empty() {
+        let is_object = |of: &Expr<'_>| matches!(of.ty.shape(), Shape::Composite(_));
+        if !operands
+            .iter()
+            .any(|it| is_object(it) || is_enumeration(it))
+        {
             return Ok(None);
         }
         let mut refused = None;
         let mut meant = Vec::new();
-        if class(first).is_some() {
+        if is_object(first) {
             match self.methods_named(self.referent(first.clone()), name, rest, node) {
                 Ok(found) => meant.extend(found),
                 Err(Stop::Wrong(error)) => refused = Some(error),
                 Err(stop) => return Err(stop),
             }
         }
-        let mut names = vec![name.to_owned()];
-        for class in &classes {
-            if let Some((space, _)) = class.rsplit_once("::") {
-                names.push(format!("{space}::{name}"));
-            }
-        }
-        let mut known: Vec<Candidate> = Vec::new();
-        for name in names {
-            let functions = self.scope.functions(&name).map_err(Stop::Wrong)?;
-            known.extend(functions.into_iter().map(Candidate::of));
-        }
+        let known = self.scope.functions(name).map_err(Stop::Wrong)?;
+        let mut known: Vec<Candidate> = known.into_iter().map(Candidate::of).collect();
+        let spaces = self.associated_names(name, operands);
+        known.extend(self.associated(&spaces, &known)?);
         let is_member = !meant.is_empty();
         meant.push(Meant {
             known,
@@ -222,6 +214,38 @@ impl Checker<'_> {
                 None => Ok(None),
             },
             Err(stop) => Err(stop),
+        }
+    }
+
+    /// Checks an operator that the program defines for an enumeration; `None`: it defines none, and the
+    /// enumerators are numbers. Of enumerations that convert to numbers only the operators that the
+    /// frame's unit declares are known, so that no other unit is searched for each `flags & MASK`.
+    pub(super) fn enumeration_operator<'t>(
+        &self,
+        operator: Binary,
+        a: &Expr<'t>,
+        b: &Expr<'t>,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let is_any = is_enumeration(a) || is_enumeration(b);
+        if self.language != Language::Cpp || operator.is_comparison() || !is_any {
+            return Ok(None);
+        }
+        let operands = [a.clone(), b.clone()];
+        let name = format!("operator{}", operator.symbol());
+        let is_needed = super::c::is_scoped(&a.ty) || super::c::is_scoped(&b.ty);
+        let is_declared = || {
+            let mut names = self.associated_names(&name, &operands);
+            names.push(name.clone());
+            names.iter().any(|name| self.scope.declares(name))
+        };
+        if !is_needed && !is_declared() {
+            return Ok(None);
+        }
+        match self.operator_call(&name, &operands, node) {
+            // None takes these operands. Other errors say that functions are not known here.
+            Err(Stop::Wrong(Error::Eval { .. })) => Ok(None),
+            found => found,
         }
     }
 
@@ -358,6 +382,10 @@ impl Checker<'_> {
     }
 }
 
+fn is_enumeration(of: &Expr<'_>) -> bool {
+    matches!(of.ty.shape(), Shape::Enumeration(_))
+}
+
 /// Returns whether a type is that of a string: a literal, a class for strings, `char *`, `char[]`.
 fn is_text(ty: &Ty) -> bool {
     let mut ty = ty.clone();
@@ -367,6 +395,8 @@ fn is_text(ty: &Ty) -> bool {
             (Shape::Pointer(of, PointerKind::Raw), _) => return library::is_narrow(&of),
             (Shape::Array(array), _) => return library::is_narrow(&array.element),
             (Shape::Pointer(of, _), _) => of,
+            // C++ compares smart pointers and iterators, not what they point to.
+            (_, Some(Contents::Pointee(_))) if ty.language() == Language::Cpp => return false,
             (_, Some(Contents::Pointee(of) | Contents::Wrapped(of))) => of,
             _ => return false,
         };

@@ -77,7 +77,12 @@ impl Checker<'_> {
             };
         }
         if operator == Unary::Complement && c::is_float(&of.ty) || c::is_scoped(&of.ty) {
-            return Err(refused(&of.ty));
+            let name = format!("operator{}", operator.symbol());
+            let call = match c::is_scoped(&of.ty) {
+                true => self.operator_call(&name, std::slice::from_ref(&of), node)?,
+                false => None,
+            };
+            return call.ok_or_else(|| refused(&of.ty));
         }
         let ty = c::promoted(&of, self.scope.c_types());
         let of = Box::new(converted(of, &ty));
@@ -161,7 +166,7 @@ impl Checker<'_> {
                     return self.operation(operator, a, b, node);
                 }
                 if let Some(ty) = self.type_in_parentheses(left) {
-                    return self.cast_of_operator(operator, ty, b, node);
+                    return self.cast_of_operator(operator, ty, right, node);
                 }
                 let test = self.variant_test(operator, b, left, node);
                 test.ok_or_else(|| self.unknown(left))
@@ -257,6 +262,9 @@ impl Checker<'_> {
         let (Some(x), Some(y)) = (scalar(&a.ty), scalar(&b.ty)) else {
             return self.object_operation(operator, a, b, node);
         };
+        if let Some(call) = self.enumeration_operator(operator, &a, &b, node)? {
+            return Ok(call);
+        }
         let is_complex = |it: Scalar| matches!(it.kind, ScalarKind::Complex(_));
         if is_complex(x) || is_complex(y) {
             return Err(wrong(

@@ -353,12 +353,19 @@ impl Checker<'_> {
 
     /// Returns a character of a string literal of C or C++, whose last one is 0.
     fn character<'t>(&self, of: &Expr<'t>, at: u128, node: &'t Node) -> Option<Expr<'t>> {
-        let Kind::Text(bytes) = of.kind else {
-            return None;
-        };
         if self.language == Language::Rust {
             return None;
         }
+        if let (Kind::Cast(_, literal), Shape::Pointer(to, _)) = (&of.kind, of.ty.shape())
+            && to.size() == Some(1)
+        {
+            let character = self.character(literal, at, node)?;
+            let kind = Kind::Convert(Box::new(character));
+            return Some(Expr::new(kind, to, node));
+        }
+        let Kind::Text(bytes) = of.kind else {
+            return None;
+        };
         let prefix = literal::prefix(self.source_of(of));
         let units = literal::units(bytes, prefix);
         let at = usize::try_from(at).ok().filter(|at| *at <= units.len())?;

@@ -378,6 +378,7 @@ fn trait_functions(class: &Arc<DwarfTy>, name: &str) -> Vec<ResolvedFunction> {
         bias: class.bias,
         function,
         nearness: 0,
+        is_visible: true,
     });
     let is_of_trait = |it: &ResolvedFunction| {
         let mut variables = it.function.scope.variables.iter();

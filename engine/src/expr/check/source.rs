@@ -5,8 +5,10 @@ use super::super::tree::{self, Node};
 use super::super::tree_rust::Form;
 use super::assign::is_constant;
 use super::{Checker, Stop, wrong};
+use crate::arch::Arch;
 use crate::expr::evaluate::inner;
 use crate::expr::{messages, ownership};
+use crate::inspect::abi::MemberPointer;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::path::Part;
 use crate::inspect::value::scalar::ScalarKind;
@@ -57,6 +59,7 @@ impl Checker<'_> {
             Shape::Composite(_) | Shape::Array(_) | Shape::Synthetic(_) => {
                 self.object_source(to, right, node, depth)
             }
+            Shape::MemberPointer(is_function) => self.member_source(to, is_function, right),
             _ => {
                 let value = self.check(right)?;
                 match value.ty.same_as(to) {
@@ -67,6 +70,34 @@ impl Checker<'_> {
                     )),
                 }
             }
+        }
+    }
+
+    /// Checks an assignment to a pointer to a member: of another one, or of a null pointer constant.
+    fn member_source<'t>(&self, to: &Ty, is_function: bool, right: &'t Node) -> Sourced<'t> {
+        let value = match self.method_as(to, right)? {
+            Some(function) => function,
+            None => self.referent(self.check(right)?),
+        };
+        if value.is_zero() {
+            let null = match is_function {
+                true => MemberPointer::Function(0, 0),
+                false => MemberPointer::Data(None),
+            };
+            let arch = to.member_pointer().and_then(|(class, _)| match class {
+                Ty::Dwarf(class) => Arch::of(class.module().machine()),
+                _ => None,
+            });
+            let bits = null.bits(arch.unwrap_or_default());
+            return Ok(Source::Copy(Expr::new(
+                Kind::Constant(bits),
+                to.clone(),
+                right,
+            )));
+        }
+        match value.ty.same_as(to) {
+            true => Ok(Source::Copy(value)),
+            false => Err(wrong(messages::no_conversion(&value.ty, to), &right.span)),
         }
     }
 

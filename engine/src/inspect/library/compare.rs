@@ -129,6 +129,8 @@ pub fn is_text(ty: &Ty) -> bool {
         Shape::Array(array) => is_character(&array.element) && ty.language() != Language::Rust,
         _ => match contents(&ty) {
             Some(Contents::Text(..)) => true,
+            // C++ compares smart pointers and iterators, not what they point to.
+            Some(Contents::Pointee(_)) if ty.language() == Language::Cpp => false,
             // `std::filesystem::path`, `Cow<str>`.
             Some(Contents::Wrapped(of) | Contents::Pointee(of)) => {
                 matches!(contents(&of), Some(Contents::Text(..)))

@@ -34,7 +34,12 @@ pub fn find(class: &Ty, is_meant: &dyn Fn(&Ty) -> bool) -> BaseLookup {
         &mut found,
         &mut BASES.clone(),
     );
-    let mut ways = found.into_iter();
+    let is_visible = |way: &&Way| !found.iter().any(|other| hides(other, way));
+    let visible: Vec<Way> = match found.len() {
+        0 | 1 => found,
+        _ => found.iter().filter(is_visible).cloned().collect(),
+    };
+    let mut ways = visible.into_iter();
     let Some(first) = ways.next() else {
         return BaseLookup::Absent;
     };
@@ -42,6 +47,27 @@ pub fn find(class: &Ty, is_meant: &dyn Fn(&Ty) -> bool) -> BaseLookup {
         true => BaseLookup::Found(first),
         false => BaseLookup::Ambiguous,
     }
+}
+
+/// Returns whether what one class has hides what another one has, a virtual base of it that another way
+/// leads to as well (ISO C++ [class.member.lookup]).
+fn hides(other: &Way, way: &Way) -> bool {
+    let is_virtual = |(part, _): &&(Part, Ty)| part.base().is_some_and(|it| it.is_virtual);
+    let (Some((_, holder)), Some((_, shared))) = (other.last(), way.iter().rev().find(is_virtual))
+    else {
+        return false;
+    };
+    let mut ways = Vec::new();
+    let is_shared = |ty: &Ty| ty.same_as(shared);
+    collect(
+        holder,
+        &is_shared,
+        &mut Vec::new(),
+        &mut ways,
+        &mut BASES.clone(),
+    );
+    ways.iter()
+        .any(|way| way.last().as_ref().is_some_and(is_virtual))
 }
 
 /// Searches a class for a base of a type.

@@ -234,6 +234,12 @@ impl Writer<'_> {
                     self.value(&pointee, depth)?;
                 }
             }
+            Shape::Pointer(_, PointerKind::Raw)
+                if let Some(literal) = value.place.temporary()
+                    && matches!(literal.ty, Ty::Text) =>
+            {
+                self.value(&literal, depth)?;
+            }
             Shape::Pointer(of, PointerKind::Raw) => {
                 let addr = LoadAddr(value.raw(self.target)? as u64);
                 let mut remark = None;

@@ -307,6 +307,27 @@ impl Ty {
         false
     }
 
+    /// Returns whether values are `volatile`.
+    pub fn is_volatile(&self) -> bool {
+        let mut ty = self.clone();
+        for _ in 0..LAYERS {
+            let next = match &ty {
+                Ty::Synthetic(of) => match &**of {
+                    Synthetic::Const(of) => of.clone(),
+                    _ => return false,
+                },
+                Ty::Dwarf(at) => match at.ty.kind {
+                    TypeKind::Volatile(_) => return true,
+                    TypeKind::Typedef(next) | TypeKind::Const(next) => at.related_or_void(next),
+                    _ => return false,
+                },
+                _ => return false,
+            };
+            ty = next;
+        }
+        false
+    }
+
     /// Returns the class and the member's type of a pointer to a member.
     pub fn member_pointer(&self) -> Option<(Ty, Ty)> {
         match self.strip() {

@@ -168,7 +168,7 @@ impl NameScope<'_> {
             return true;
         }
         if self.scope.enumeration_with(name).is_some()
-            || self.scope.declares(name)
+            || self.scope.defines(name)
             || is_c_library_variable(name)
         {
             return true;
@@ -269,6 +269,14 @@ impl check::Scope for NameScope<'_> {
             true => Err(Error::Unsupported(format!("`{name}` may have code"))),
             false => Ok(known),
         }
+    }
+
+    fn classes_around(&self) -> Vec<Ty> {
+        self.scope.classes_around()
+    }
+
+    fn declares(&self, name: &str) -> bool {
+        self.scope.declares(name)
     }
 
     fn hides_functions(&self, name: &str) -> bool {
