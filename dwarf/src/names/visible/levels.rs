@@ -209,7 +209,7 @@ impl Module {
         let (unit, entry) = info.entry(function).ok()?;
         let readable = demangle(info.linkage_name(unit, &entry)?);
         let path = components(&readable);
-        let is_lambda = |part: &&str| part.contains("lambda");
+        let is_lambda = |part: &str| ["{lambda", "'lambda"].iter().any(|it| part.starts_with(it));
         let of_function = path.iter().take_while(|part| !is_lambda(part)).count();
         let class = path.get(..of_function.checked_sub(1)?)?.join("::");
         if class.is_empty() {
