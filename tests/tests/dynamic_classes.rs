@@ -1,5 +1,6 @@
-//! Objects of C++ that are seen as one of their bases; static members of classes.
+//! Objects of C++ that are seen as one of their bases; static members and variables.
 
+use serde_json::json;
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
 /// Runs `check` at the mark, with the program of each compiler.
@@ -104,4 +105,37 @@ fn static_members_have_their_present_values() {
             );
         }
     });
+}
+
+/// gcc's link-time optimization describes variables in units without code.
+#[test]
+fn variables_of_optimized_links_have_values() {
+    let flags = Flags {
+        extra: &["-flto"],
+        ..Flags::new(Compiler::Gcc)
+    };
+    let Some(fixture) = Fixture::build("cpp/hierarchy.cpp", flags) else {
+        return;
+    };
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let condition = "own == 42 && inner::within == 53 && shared == 31";
+    client.set_breakpoints_with(&fixture, vec![("looked", json!({"condition": condition}))]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    for (expression, value) in [
+        ("shared", "31"),
+        ("own", "42"),
+        ("inner::within", "53"),
+        ("unnamed", "64"),
+        ("*&own", "42"),
+        ("Counted::count", "101"),
+    ] {
+        assert_eq!(
+            client.try_evaluate(expression).as_deref(),
+            Ok(value),
+            "{expression}"
+        );
+    }
+    client.disconnect();
 }

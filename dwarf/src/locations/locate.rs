@@ -12,7 +12,7 @@ use crate::lines::DebugInfo;
 use crate::locations::evaluate::{MAX_DEPTH, Scope, simple_address, unit_of};
 use crate::locations::{FrameContext, Location, Piece, undescribed_bits};
 use crate::module::Module;
-use crate::names::statics::in_function;
+use crate::names::statics::{in_function, linked};
 use gimli::{Expression, Value};
 use std::cell::Cell;
 
@@ -73,7 +73,15 @@ fn locate_entry(
         let addr = (frame.tls)(offset);
         return addr.map(Location::Memory).ok_or_else(unknown_storage);
     }
-    if !flag(&entry, gimli::DW_AT_declaration) || depth >= MAX_DEPTH {
+    if depth >= MAX_DEPTH {
+        return Ok(Location::OptimizedOut);
+    }
+    if variable.kind == VariableKind::Static
+        && let Some(linked) = linked(module, info, variable.id)
+    {
+        return locate_entry(module, info, &linked, frame, depth + 1);
+    }
+    if !flag(&entry, gimli::DW_AT_declaration) {
         return Ok(Location::OptimizedOut);
     }
     match definition_of(module, info, variable)? {

@@ -6,7 +6,7 @@ use crate::entries::constant::{constant, fit};
 use crate::entries::units::flag;
 use crate::file::R;
 use crate::functions::Function;
-use crate::functions::variable::Variable;
+use crate::functions::variable::{Variable, VariableKind};
 use crate::ids::addr::FileAddr;
 use crate::ids::error::Error;
 use crate::ids::register::{Register, Registers};
@@ -15,6 +15,7 @@ use crate::locations::evaluate::{MAX_DEPTH, Scope, unit_of};
 use crate::locations::locate::{Definition, definition_of, no_info};
 use crate::locations::{FrameContext, undescribed_bits};
 use crate::module::Module;
+use crate::names::statics::linked;
 use gimli::{Expression, Operation, UnwindContext};
 use std::cell::Cell;
 
@@ -177,7 +178,15 @@ impl Terms<'_> {
         if let Some(offset) = self.module.thread_local_offset(variable) {
             return Ok(StaticLocation::Memory(Term::ThreadLocal(offset)));
         }
-        if !flag(&entry, gimli::DW_AT_declaration) || depth >= MAX_DEPTH {
+        if depth >= MAX_DEPTH {
+            return Ok(StaticLocation::OptimizedOut);
+        }
+        if variable.kind == VariableKind::Static
+            && let Some(linked) = linked(self.module, self.info, variable.id)
+        {
+            return self.of(&linked, depth + 1);
+        }
+        if !flag(&entry, gimli::DW_AT_declaration) {
             return Ok(StaticLocation::OptimizedOut);
         }
         match definition_of(self.module, self.info, variable)? {

@@ -7,7 +7,7 @@ use crate::ids::addr::FileAddr;
 use crate::lines::DebugInfo;
 use crate::module::Module;
 use crate::names::{VisiblePaths, thread_local};
-use crate::naming::NameQuery;
+use crate::naming::{Key, NameQuery};
 use crate::types::Member;
 
 /// Returns the variables with static storage of the unit that covers `addr`.
@@ -170,6 +170,33 @@ pub(super) fn static_member(module: &Module, member: &Member) -> Option<Variable
     let near = Some(member.id.unit);
     let mut found = module.find_names(|index| &index.statics, key, near, look);
     found.sort_by_key(|die| info.root_origin(*die) != member.id);
+    let (unit, entry) = info.entry(*found.first()?).ok()?;
+    info.read_variable(unit, &entry, VariableKind::Static)
+}
+
+/// Returns a variable with its value, of which an entry is only the description: gcc's link-time
+/// optimization leaves descriptions in units without code, and adds units with what was linked.
+pub(crate) fn linked(module: &Module, info: &DebugInfo, die: DieRef) -> Option<Variable> {
+    let (unit, entry) = info.entry(die).ok()?;
+    let unit_entry = unit.raw.entry(unit.raw.header.root_offset()).ok()?;
+    if unit_entry.has_attr(gimli::DW_AT_low_pc) || unit_entry.has_attr(gimli::DW_AT_ranges) {
+        return None;
+    }
+    let name = info.inherited_string(unit, &entry, gimli::DW_AT_name)?;
+    let name = String::from_utf8_lossy(name);
+    let root = info.root_origin(die);
+    let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
+        let has_value = |found: &DieRef| {
+            info.entry(*found).is_ok_and(|(unit, entry)| {
+                let place = info.inherited(unit, &entry, gimli::DW_AT_location);
+                place.is_some() || info.constant_of(unit, &entry).is_some()
+            })
+        };
+        dies.retain(|found| info.root_origin(*found) == root && has_value(found));
+        dies
+    };
+    let key = Key::of(&name);
+    let found = module.find_names(|index| &index.statics, key, Some(die.unit), look);
     let (unit, entry) = info.entry(*found.first()?).ok()?;
     info.read_variable(unit, &entry, VariableKind::Static)
 }
