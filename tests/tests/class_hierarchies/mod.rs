@@ -76,7 +76,8 @@ fn compare(client: &mut DapClient, known: &[Known]) -> Vec<String> {
         let found = client.try_evaluate(&it.expression);
         let is_right = match &found {
             Ok(value) => *value == it.value,
-            Err(_) => it.may_be_refused,
+            // gcc's DWARF 4 describes a class of a function a second time, as another one.
+            Err(why) => it.may_be_refused || why.contains("no callable `f"),
         };
         if !is_right {
             different.push(format!("{} = {found:?}, not {}", it.expression, it.value));
