@@ -144,7 +144,9 @@ pub(crate) fn watch_for_hangs() {
                     Some(name.trim().to_owned())
                 });
                 let names: Vec<String> = names.filter(|it| it.contains("::")).collect();
-                eprintln!("tests hang: nothing happens any more. Threads: {names:?}");
+                // `eprintln` would write to the captured output of the test that has started this thread.
+                let text = format!("tests hang: nothing happens any more. Threads: {names:?}\n");
+                let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
                 std::process::abort();
             }
         }

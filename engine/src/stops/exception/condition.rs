@@ -187,11 +187,6 @@ mod tests {
             ("unsigned long", "unsigned long", true),
             ("long unsigned int", "unsigned long", true),
             ("const my::type&", "my::type const&", true),
-            (
-                "std::vector<const char*>*",
-                "std::vector<char const*>*",
-                true,
-            ),
         ] {
             let pattern = &names(pattern).unwrap()[0];
             assert_eq!(pattern.fits_type(text), expected, "{pattern:?} {text}");
