@@ -45,7 +45,7 @@ pub use file::disk_cache::finish_cache_writes;
 pub use file::mapping::{
     MappedFile, map_file, mapped_at, open_regular, read_regular, truncated_files,
 };
-pub use functions::changed::ChangedParameters;
+
 pub use functions::variable::{SimpleLocation, Variable, VariableKind};
 pub use functions::{Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind};
 pub use ids::addr::{AddrRange, FileAddr, LoadAddr, LoadBias};
@@ -60,6 +60,7 @@ pub use ids::{
 pub use locations::static_location::{StaticLocation, StaticPiece, Term, TermOperator};
 pub use locations::tail_call::{Callee, JumpAddress, TailCall};
 pub use locations::{CallerFrame, FrameContext, Location, Piece};
+pub use module::changed_parameters::ChangedParameters;
 pub use module::{FunctionPlaces, Module, are_names_wanted};
 pub use names::{Declaration, Macro, Method, Objects, VisiblePaths, VisibleVariable};
 pub use naming::parameters::plain as plain_type_name;

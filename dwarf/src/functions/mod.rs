@@ -1,6 +1,5 @@
 //! Functions and the scopes in them.
 
-pub(crate) mod changed;
 pub(crate) mod scopes;
 pub(crate) mod variable;
 

@@ -1,5 +1,6 @@
 //! [`Module`]: one image, read lazily and immutable.
 
+pub(crate) mod changed_parameters;
 mod image;
 mod loaded;
 mod name_index;

@@ -1,10 +1,10 @@
 //! Functions whose code takes other parameters than their source declares: a compiler that knows all callers removes
 //! a parameter, replaces it by its constant, or passes what a pointer points to.
 
+use super::Module;
 use crate::functions::Function;
 use crate::functions::variable::{Variable, VariableKind};
 use crate::lines::DebugInfo;
-use crate::module::Module;
 use crate::types::{TypeId, TypeKind};
 
 /// What gcc appends to the symbol of a copy with other parameters. `.part` is a part of a function.
