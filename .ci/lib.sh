@@ -60,11 +60,8 @@ of_every_change() {
     # Other people's clients that are soon fetched; the others by command.
     LIMIT=120 tests/foreign/run-all.sh testsupport mcp neovim
     section "types on other systems"
-    # At once: each is a chain of crates, which keeps one processor busy for most of its time.
-    or_skip "builds for macOS" env TARGET=aarch64-apple-darwin tests/darwin.sh check &
-    local macos=$!
     or_skip "builds for aarch64" tests/aarch64.sh check
-    wait $macos
+    or_skip "builds for macOS" env TARGET=aarch64-apple-darwin tests/darwin.sh check
 }
 
 # The heavy parts of .ci/parts.

@@ -45,7 +45,6 @@ pub use file::disk_cache::finish_cache_writes;
 pub use file::mapping::{
     MappedFile, map_file, mapped_at, open_regular, read_regular, truncated_files,
 };
-
 pub use functions::variable::{SimpleLocation, Variable, VariableKind};
 pub use functions::{Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind};
 pub use ids::addr::{AddrRange, FileAddr, LoadAddr, LoadBias};

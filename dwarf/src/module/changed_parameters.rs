@@ -1,18 +1,18 @@
 //! Functions whose code takes other parameters than their source declares: a compiler that knows all callers removes
 //! a parameter, replaces it by its constant, or passes what a pointer points to.
 
-use super::Module;
+use super::{Module, cached};
 use crate::functions::Function;
 use crate::functions::variable::{Variable, VariableKind};
 use crate::lines::DebugInfo;
 use crate::types::{TypeId, TypeKind};
 
-/// What gcc appends to the symbol of a copy with other parameters. `.part` is a part of a function.
+/// Suffixes of symbols by which gcc marks a copy of a function that takes other parameters.
 const CLONES: [&str; 3] = [".constprop.", ".isra.", ".part."];
 /// Maximum number of typedefs and qualifiers to follow.
 const LAYERS: usize = 16;
 
-/// Why a call with the arguments that the source declares would not do what the source says.
+/// How the parameters of a function's code differ from those that its source declares.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ChangedParameters {
     /// The only code is a copy under this symbol.
@@ -27,8 +27,13 @@ pub enum ChangedParameters {
 
 impl Module {
     /// Returns how the parameters of a function's code differ from those of its source; `None` if nothing shows
-    /// that they do. Cost: reads the entries of its parameters, and its symbol.
+    /// that they do. Cost: reads the entries of its parameters and its symbol, the first time.
     pub fn changed_parameters(&self, function: &Function) -> Option<ChangedParameters> {
+        let find = || self.read_changed_parameters(function);
+        cached(&self.changed, function.entry, find)
+    }
+
+    fn read_changed_parameters(&self, function: &Function) -> Option<ChangedParameters> {
         let symbol = self.symbol_at(function.entry);
         let symbol = symbol.filter(|it| it.addr == function.entry);
         if let Some(symbol) = symbol

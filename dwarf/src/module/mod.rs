@@ -75,6 +75,8 @@ pub struct Module {
     resolved: RwLock<FxHashMap<(DieRef, u8, String), Option<DieRef>>>,
     /// Classes whose virtual tables are at these addresses.
     tables: RwLock<FxHashMap<FileAddr, TypeId>>,
+    /// How the parameters of functions with these entry points were changed.
+    changed: RwLock<FxHashMap<FileAddr, Option<changed_parameters::ChangedParameters>>>,
     /// Definitions of macros.
     definitions: RwLock<FxHashMap<MacroPlace, Option<&'static [u8]>>>,
 }
@@ -368,14 +370,14 @@ impl Module {
 }
 
 /// Returns the value of a key in a cache of at most [`MAX_NAMES`], found on first use.
-fn cached<K: Eq + Hash, V: Copy>(
+fn cached<K: Eq + Hash, V: Clone>(
     cache: &RwLock<FxHashMap<K, V>>,
     key: K,
     find: impl FnOnce() -> V,
 ) -> V {
     let known = cache.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = known.get(&key) {
-        return *known;
+        return known.clone();
     }
     drop(known);
     let found = find();
@@ -383,6 +385,6 @@ fn cached<K: Eq + Hash, V: Copy>(
     if all.len() >= MAX_NAMES {
         all.clear();
     }
-    all.insert(key, found);
+    all.insert(key, found.clone());
     found
 }

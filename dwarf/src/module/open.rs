@@ -133,6 +133,7 @@ impl Module {
             unit_names: RwLock::default(),
             resolved: RwLock::default(),
             tables: RwLock::default(),
+            changed: RwLock::default(),
             definitions: RwLock::default(),
         }
     }

@@ -48,7 +48,7 @@ pub(super) struct Rank {
     binding: Option<Binding>,
 }
 
-/// How a reference or pointer binds.
+/// A binding of a reference or pointer parameter to its argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Binding {
     /// Whether it is a `T &&`, which only a computed value binds to.
@@ -65,7 +65,7 @@ struct Qualifiers {
 }
 
 impl Qualifiers {
-    /// Returns those that `to` has, and `from` has not.
+    /// Returns the qualifiers of `to` that `from` lacks.
     fn added(from: &Ty, to: &Ty) -> Qualifiers {
         Qualifiers {
             is_const: to.is_const() && !from.is_const(),

@@ -14,7 +14,7 @@ const ENTRIES_WITHOUT_END: u64 = 32;
 /// Maximum length in bytes of a mangled name.
 const MAX_NAME_BYTES: usize = 4096;
 
-/// What is known of the object that a value is a part of.
+/// The object that a value is a part of, as far as it is known.
 #[derive(Clone, Debug)]
 pub enum Whole {
     /// The object, with its own class; the value itself if it is no part of another object.
@@ -25,7 +25,7 @@ pub enum Whole {
     Hidden,
 }
 
-/// How a class is looked up that no function of its virtual table belongs to.
+/// The lookup by name of a class that has no function of its own in its virtual table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Names {
     /// By an index of names that is ready, or in debug info that is read in milliseconds. Otherwise the
@@ -106,7 +106,7 @@ fn dynamic_part(part: &Value) -> Option<(Arc<DwarfTy>, LoadAddr)> {
 
 /// A virtual table, by the address in an object's pointer to it.
 struct Table {
-    /// That address.
+    /// The address in the object's pointer.
     at: LoadAddr,
     /// The class that has it, as a demangler spells it.
     class: String,

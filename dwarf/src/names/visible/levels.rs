@@ -155,7 +155,7 @@ impl DebugInfo {
 
 impl Module {
     /// Returns the qualified name of the innermost namespace around a type, empty for the global one.
-    /// Inline and unnamed namespaces are left out: what is in them is found through those around them.
+    /// The name has no inline or unnamed namespaces: a lookup in the namespace around them finds their names, too.
     /// `None` without debug info.
     pub fn namespace_around(&self, ty: TypeId) -> Option<String> {
         let info = self.info()?;

@@ -142,8 +142,9 @@ impl Checker<'_> {
         self.call_of(callee?, passed, returns, node)
     }
 
-    /// Returns the functions that a call by a name may mean: those that are visible, and in C++ those
-    /// of the namespaces that the arguments belong to, unless a member function or a class is visible.
+    /// Returns the candidates for a call by a name. These are the visible functions of that name. C++ adds the
+    /// functions in the namespaces of the arguments' types, unless a member function or a class of that name is
+    /// visible.
     fn functions_called<'t>(
         &self,
         name: &str,

@@ -12,7 +12,7 @@ use crate::inspect::value::path::{self, Lookup, Part};
 use crate::inspect::value::{Shape, Ty, members};
 use dwarf::{Declaration, Language, Method};
 
-/// What a class or its bases declare with a name.
+/// The members of one name that a class or its bases declare.
 enum Own {
     /// Member functions; the way to the class that has them.
     Functions(Way),
@@ -85,7 +85,7 @@ impl Checker<'_> {
         if let Some(answer) = self.answer(&base, name, arguments, node)? {
             return Ok(Some(answer));
         }
-        // A path decides which function is called, whatever the object's dynamic class is.
+        // With a path the call is not virtual: `Base::f()` calls the function of `Base`.
         let object = match path == name {
             true => base.clone(),
             false => object,

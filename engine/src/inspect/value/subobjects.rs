@@ -17,7 +17,7 @@ pub struct Part {
     pub is_public: bool,
 }
 
-/// Returns the parts of an object that are meant: the object itself, or else its bases. A virtual base
+/// Returns the object if `is_meant` accepts it, else those of its bases that `is_meant` accepts. A virtual base
 /// that several ways lead to is one part. Reads the object for each virtual base on the way.
 ///
 /// # Errors
