@@ -66,8 +66,9 @@ impl Processes for LinuxBackend {
 
     fn thread_name(&self, pid: i32, thread: ThreadId) -> String {
         let of_recording = || self.recording.as_ref()?.name_of(thread);
-        if let Some(name) = self.stored().and_then(|_| of_recording()) {
-            return name.to_owned();
+        if self.stored().is_some() {
+            // The kernel may have given the ids of a file to other programs.
+            return of_recording().unwrap_or_default().to_owned();
         }
         match procfs::thread_name(pid, thread.0) {
             // It is a thread of the past, which has the program's name unless it has set another one.
@@ -78,7 +79,11 @@ impl Processes for LinuxBackend {
         }
     }
 
+    /// A file has not kept what the program had open.
     fn open_file(&self, pid: i32, descriptor: i32) -> Option<String> {
+        if self.stored().is_some() {
+            return None;
+        }
         procfs::open_file(pid, descriptor)
     }
 

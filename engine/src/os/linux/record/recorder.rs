@@ -467,6 +467,7 @@ impl Recorder {
 
     /// The recording of a program begins here.
     fn program_begins(&mut self) -> io::Result<()> {
+        self.note_names();
         self.log.segments.forget_jumps();
         // In chaos each call is a stop, since slices end there.
         self.buffer = match self.turns.scheduler.is_chaos() {

@@ -30,6 +30,7 @@ impl Recorder {
         if !self.has_threads() {
             self.buffer.expect_threads(&self.running.tracee)?;
         }
+        self.note_name_of(pid);
         let mut thread = Box::new(Thread::new(self.running.tracee.sibling(pid)));
         let call = self.running.call.as_ref();
         let [flags, _, _, cleared, ..] = call.map_or([0; 6], |call| call.before.arguments());
@@ -54,7 +55,7 @@ impl Recorder {
 
     /// Lets the running thread exit while there are others.
     pub(in super::super) fn exit_thread(&mut self, registers: Registers) -> io::Result<()> {
-        self.note_name();
+        self.note_name_of(self.running.tracee.pid);
         let mutexes = robust_mutexes(&self.running.tracee, self.running.robust);
         let cleared = self.running.cleared;
         let pid = self.running.tracee.pid;

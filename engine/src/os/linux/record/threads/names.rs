@@ -1,5 +1,5 @@
-//! The names of a program's threads, where each has ended or the recording does: the kernel knows those of live
-//! threads only.
+//! The names of a program's threads. The kernel knows those of live threads only, so they are noted when a thread
+//! begins, names itself or exits, and where the recording ends.
 
 use super::super::recorder::Recorder;
 use crate::os::linux::procfs;
@@ -55,9 +55,8 @@ impl Recorder {
         self.names.set(self.running.tracee.pid, name);
     }
 
-    /// Notes the name of the running thread, which is about to exit.
-    pub(super) fn note_name(&mut self) {
-        let thread = self.running.tracee.pid;
+    /// Notes the name that a live thread has now.
+    pub(super) fn note_name_of(&mut self, thread: i32) {
         (self.names).set(thread, procfs::thread_name(self.pid, thread));
     }
 }
