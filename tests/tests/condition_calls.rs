@@ -73,12 +73,7 @@ fn hits_and_messages_follow_the_condition_call() {
 
 #[test]
 fn failed_condition_call_is_reported_at_the_breakpoint() {
-    for (condition, why) in [
-        ("crash()", "SIGSEGV"),
-        ("forever()", "had not returned"),
-        ("(asked = 3)", "assignment"),
-        ("is_it()", "takes"),
-    ] {
+    for (condition, why) in [("crash()", "SIGSEGV"), ("forever()", "had not returned")] {
         let (fixture, mut client) = launched(&[], &[("callTimeout", json!(0.2))]);
         let places = vec![("few", when(condition)), ("asking", json!({}))];
         client.set_breakpoints_with(&fixture, places);

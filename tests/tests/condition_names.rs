@@ -9,20 +9,22 @@ const LOOKING: &str = "searching debug info for its names";
 /// Returns the message of a breakpoint with an unknown name, immediately or after the index is
 /// complete.
 fn message_of(client: &mut DapClient, set: &Value) -> String {
+    let set = checked(client, set);
     assert_eq!(set["verified"], true, "{set}");
+    set["message"].as_str().expect("a text").to_owned()
+}
+
+/// Waits until a breakpoint's names have been searched, and returns its last description, with a message.
+fn checked(client: &mut DapClient, set: &Value) -> Value {
     let is_final = |message: &&str| !message.starts_with(LOOKING);
-    if let Some(message) = set["message"].as_str().filter(is_final) {
-        return message.to_owned();
+    if set["message"].as_str().filter(is_final).is_some() {
+        return set.clone();
     }
     let event = client.wait_event_where("breakpoint", |body| {
         let breakpoint = &body["breakpoint"];
         breakpoint["id"] == set["id"] && breakpoint["message"].as_str().filter(is_final).is_some()
     });
-    assert_eq!(event["breakpoint"]["verified"], true, "{event}");
-    event["breakpoint"]["message"]
-        .as_str()
-        .expect("a text")
-        .to_owned()
+    event["breakpoint"].clone()
 }
 
 /// Sets a breakpoint there, with such a condition.
@@ -149,11 +151,111 @@ fn unknown_member_is_reported_when_set() {
         let mut client = DapClient::stopped_at(&fixture, marker);
         for (condition, wrong) in cases {
             let set = set(&mut client, &fixture, marker, condition);
-            let message = message_of(&mut client, &set);
+            let set = checked(&mut client, &set);
+            let message = set["message"].as_str().expect("a text");
             assert!(message.contains(wrong), "{condition}: {message}");
+            // A library that is loaded later may define a function, but changes no type.
+            let is_name = wrong.starts_with("no function");
+            assert_eq!(set["verified"], is_name, "{set}");
+            assert_eq!(set["reason"] == "failed", !is_name, "{set}");
         }
         client.disconnect();
     }
+}
+
+#[test]
+fn what_cannot_hold_by_its_types_is_not_verified() {
+    let fixture = Fixture::of("c/condition_calls.c");
+    for (what, text, wrong) in [
+        ("condition", "(asked = 3)", "assignments are allowed only"),
+        ("condition", "is_it()", "`is_it` takes long"),
+        ("condition", "i.member == 1", "has no members"),
+        ("condition", "*i", "is not a pointer"),
+        ("logMessage", "i is {i.member}", "has no members"),
+        ("logMessage", "{i} {is_it(1, 2)}", "`is_it` takes long"),
+        ("logMessage", "{:trace count() by *i}", "is not a pointer"),
+        (
+            "logMessage",
+            "{:trace count() where *i}",
+            "is not a pointer",
+        ),
+    ] {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        let places = vec![("few", json!({what: text}))];
+        let set = client.set_breakpoints_with(&fixture, places)[0].clone();
+        let set = match set["reason"] == "pending" || set["message"].is_null() {
+            true => set.clone(),
+            false => checked(&mut client, &set),
+        };
+        client.configure();
+        assert_eq!(client.expect_exit(), 0, "{text}");
+        assert_eq!(
+            (&set["verified"], &set["reason"]),
+            (&json!(false), &json!("failed")),
+            "{set}"
+        );
+        let message = set["message"].as_str().expect("a text");
+        assert!(message.contains(wrong), "{message}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn edited_condition_is_checked_anew() {
+    let fixture = Fixture::of("c/condition_calls.c");
+    let mut client = DapClient::stopped_at(&fixture, "few");
+    let wrong = set(&mut client, &fixture, "few", "i.member");
+    assert_eq!(checked(&mut client, &wrong)["verified"], false);
+    let right = set(&mut client, &fixture, "few", "i == 2");
+    assert_eq!(right["verified"], true, "{right}");
+    client.disconnect();
+}
+
+#[test]
+fn condition_that_fails_at_run_time_stops_once() {
+    let fixture = Fixture::of("c/traces.c");
+    let when = |condition: &str| json!({"condition": condition});
+    for (condition, why) in [
+        ("1 / (order->n - order->n) == 1", "division by zero"),
+        ("((struct order *)8)->n == 1", "cannot read"),
+        ("nowhere == 1", "no variable `nowhere`"),
+    ] {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["600", "2"]}));
+        client.set_breakpoints_with(&fixture, vec![("handle", when(condition))]);
+        client.configure();
+        let stopped = client.expect_stopped("breakpoint");
+        let text = stopped["text"].as_str().expect("a text");
+        assert!(
+            text.contains(why) && text.contains("do not stop again"),
+            "{text}"
+        );
+        client.continue_();
+        assert_eq!(client.expect_exit(), 0, "{condition}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn tracepoint_whose_filter_fails_does_not_stop() {
+    let fixture = Fixture::of("c/traces.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["600", "1"]}));
+    let query = json!({"logMessage": "{:trace count() where ((struct order *)8)->n == 1}"});
+    client.set_breakpoints_with(&fixture, vec![("handle", query)]);
+    client.configure();
+    assert_eq!(client.expect_exit(), 0);
+    let shown = client.request_ok(
+        "evaluate",
+        json!({"expression": ":trace", "context": "repl"}),
+    );
+    let shown = shown["result"].as_str().expect("a text");
+    assert!(
+        shown.contains("hits are missing: condition") && shown.contains("cannot read"),
+        "{shown}"
+    );
+    client.disconnect();
 }
 
 /// None of these causes a message, also when all names are indexed.

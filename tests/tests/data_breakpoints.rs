@@ -218,9 +218,12 @@ fn conditions_and_hits() {
     client.disconnect();
     let (_, mut client) = stopped("");
     let info = info(&mut client, "counter");
-    let bad = json!([{"dataId": info["dataId"], "condition": "value =="}]);
-    let bad = set(&mut client, bad);
-    assert_eq!(bad[0]["verified"], false, "{}", bad[0]);
+    for condition in ["value ==", "value.member == 3", "value = 3"] {
+        let bad = json!([{"dataId": info["dataId"], "condition": condition}]);
+        let bad = set(&mut client, bad);
+        assert_eq!(bad[0]["verified"], false, "{}", bad[0]);
+        assert_eq!(bad[0]["reason"], "failed", "{}", bad[0]);
+    }
     assert!(stops(&mut client).is_empty());
     client.disconnect();
 }

@@ -8,7 +8,7 @@ use crate::file::object::{Format, Image};
 use crate::file::symbol_table;
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::error::Error;
-use crate::ids::symbol::Symbol;
+use crate::ids::symbol::{Symbol, SymbolKind};
 use crate::ids::{CTypes, Machine, Segment, SymbolStatus, ThreadStorage};
 use crate::module::Module;
 use std::path::{Path, PathBuf};
@@ -221,6 +221,13 @@ impl Module {
     /// Returns all symbols with exactly this raw name.
     pub fn symbols_named(&self, name: &str) -> Vec<Symbol> {
         self.symbol_table().named(name).collect()
+    }
+
+    /// Returns the address of the code that a raw name stands for; an indirect function's is not known here.
+    pub fn code_of_symbol(&self, name: &str) -> Option<FileAddr> {
+        let mut symbols = self.symbol_table().named(name);
+        let code = symbols.find(|it| it.kind == SymbolKind::Function)?;
+        Some(code.addr)
     }
 
     /// Returns the address of the data that other files of the program can refer to by a raw name.

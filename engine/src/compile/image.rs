@@ -1,12 +1,12 @@
 //! Names at an address of a module, from its debug info.
 
 use super::code::{Address, Base};
+use super::functions::FunctionLookup;
 use super::lower::function_at;
 use super::numbers::pointee;
 use super::place::Terms;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::arch::{Arch, TlsTemplate};
-use crate::expr::ResolvedFunction;
 use crate::expr::constants::enumerator;
 use crate::images::modules::{Loaded, Modules};
 use crate::images::names::{CodePlace, Static};
@@ -93,23 +93,13 @@ impl<'a> CodeScope<'a> {
         (self.language(), names)
     }
 
-    /// Returns the functions with a name that are visible here.
-    pub(crate) fn functions_named(&self, name: &str) -> Vec<ResolvedFunction> {
-        let place = self.place();
-        let sees = |function: &Function| name.contains("::") || function.name == *name;
-        let Some((loaded, functions)) = self.modules.functions_seen(name, place.as_ref(), sees)
-        else {
-            return Vec::new();
-        };
-        let place = place.as_ref();
-        let resolved = functions.into_iter().map(|function| ResolvedFunction {
-            module: loaded.module.clone(),
-            bias: loaded.bias,
-            nearness: 0,
-            is_visible: place.is_none_or(|place| place.may_refer_to(loaded, &function)),
-            function,
-        });
-        resolved.collect()
+    /// Returns the lookup of functions here.
+    pub(crate) fn function_lookup(&self) -> FunctionLookup<'_> {
+        FunctionLookup {
+            modules: self.modules,
+            place: self.place(),
+            function: self.function.as_deref(),
+        }
     }
 
     /// Returns the names of the variables with static storage in the unit of the address.

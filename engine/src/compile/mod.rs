@@ -13,6 +13,7 @@ mod checked;
 mod code;
 mod containers;
 mod expected;
+pub(crate) mod functions;
 mod image;
 mod lower;
 mod needs;

@@ -15,6 +15,7 @@ mod variables;
 pub(crate) use parameters::Parameter;
 
 use crate::arch::ExtendedRegisters;
+use crate::compile::functions::FunctionLookup;
 use crate::debugger::call::Replay;
 use crate::debugger::stack::PhysicalFrame;
 use crate::expr::constants::enumerator;
@@ -27,9 +28,7 @@ use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::{RegisterPlace, Target, Ty, Value, ValueLocation};
 use crate::memory::ProcessMemory;
 use crate::os::Backend;
-use dwarf::{
-    Function, Language, LoadAddr, LoadBias, Macro, Memory, Module, ModuleMap, Scope, Unwinder,
-};
+use dwarf::{Function, LoadAddr, LoadBias, Macro, Memory, Module, ModuleMap, Scope, Unwinder};
 use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,39 +97,6 @@ impl FrameScope<'_> {
         Some(self.frame?.physical.address.lookup())
     }
 
-    /// Returns whether `name` alone identifies a function: a whole path always does; a bare name
-    /// does not if the function is in a module, class or namespace that this frame's function is
-    /// not in.
-    fn sees(&self, name: &str, function: &Function) -> bool {
-        if name.contains("::") || function.linkage_name.as_deref() == Some(name) {
-            return true;
-        }
-        let path = match function.name.find('<') {
-            Some(0) => return false,
-            Some(at) => &function.name[..at],
-            None => &function.name,
-        };
-        let Some(scope) = path.strip_suffix(name) else {
-            return false;
-        };
-        let here = self.function().map_or("", |function| &*function.name);
-        // The methods of a trait: `<crate::Type as crate::Trait>::method`.
-        here.trim_start_matches('<').starts_with(scope)
-    }
-
-    /// Returns how near a function is declared: the number of enclosing names that it shares with
-    /// the frame's function, then whether both are in one file.
-    fn nearness(&self, loaded: &Loaded, function: &Function) -> usize {
-        let Some(here) = self.function() else {
-            return 0;
-        };
-        let shared = function.name.split("::").zip(here.name.split("::"));
-        let shared = shared.take_while(|(a, b)| a == b).count();
-        let is_here = self.loaded().is_some_and(|it| it.id == loaded.id);
-        let file = |it: &Function| it.declaration.as_ref().map(|at| at.file.path.clone());
-        2 * shared + usize::from(is_here && file(here) == file(function))
-    }
-
     /// Returns the place that the frame's names are looked up from.
     fn code_place(&self) -> Option<CodePlace<'_>> {
         let loaded = self.loaded()?;
@@ -141,48 +107,13 @@ impl FrameScope<'_> {
         })
     }
 
-    /// Returns the functions of a name that the frame sees, all of one image.
-    fn seen_functions(&self, name: &str) -> Option<(&Loaded, Vec<Arc<Function>>)> {
-        let place = self.code_place();
-        let declared = place.as_ref().and_then(|place| place.function_named(name));
-        // Relative paths of Rust, which no function has as its name.
-        let is_relative = ["crate::", "self::", "super::"]
-            .iter()
-            .any(|it| name.starts_with(it));
-        let paths = place.as_ref().filter(|_| is_relative);
-        let paths: Vec<String> = paths
-            .map(|place| place.paths(name).texts().collect())
-            .unwrap_or_default();
-        let names = declared.as_deref().into_iter();
-        let names = names.chain(paths.iter().map(String::as_str)).chain([name]);
-        let mut found = names.filter_map(|name| {
-            let sees = |function: &Function| self.sees(name, function);
-            self.modules.functions_seen(name, place.as_ref(), sees)
-        });
-        found.next().or_else(|| self.imported_functions(name))
-    }
-
-    /// Returns the functions of a bare name in the crate of a Rust frame if it has only one of the
-    /// name: rustc does not record what `use` imports.
-    fn imported_functions(&self, name: &str) -> Option<(&Loaded, Vec<Arc<Function>>)> {
-        let here = self.function()?;
-        if here.language != Language::Rust || name.contains("::") {
-            return None;
+    /// Returns the lookup of functions for the frame.
+    fn function_lookup(&self) -> FunctionLookup<'_> {
+        FunctionLookup {
+            modules: self.modules,
+            place: self.code_place(),
+            function: self.function().map(|it| &**it),
         }
-        let crate_of = |function: &Function| {
-            let name = function.name.trim_start_matches('<');
-            name.split("::").next().map(str::to_owned)
-        };
-        let loaded = self.loaded()?;
-        let mut functions = loaded.module.functions_named(name);
-        functions.retain(|it| it.language == Language::Rust && crate_of(it) == crate_of(here));
-        let path = |function: &Function| {
-            let name = function.name.split('<').next();
-            name.map(str::to_owned)
-        };
-        let first = path(functions.first()?).filter(|path| !path.is_empty());
-        let is_one = first.is_some() && functions.iter().all(|it| path(it) == first);
-        is_one.then_some((loaded, functions))
     }
 
     /// Returns the definition of a macro at the frame's line, if the compiler recorded macros.
@@ -199,7 +130,7 @@ impl FrameScope<'_> {
 
     /// Returns a function that the frame sees as a value.
     fn function_value(&self, name: &str) -> Option<Value> {
-        if let Some((loaded, functions)) = self.seen_functions(name) {
+        if let Some((loaded, functions)) = self.function_lookup().seen(name) {
             let entry = loaded.bias.load(functions.first()?.entry);
             return Some(Value::from_function(
                 &loaded.module,

@@ -8,7 +8,7 @@ use super::tree::{Kind, Node};
 use super::{EvalContext, Purpose, convert, types};
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Ty, Value};
-use dwarf::{CTypes, Language, LoadAddr, SymbolKind};
+use dwarf::{CTypes, Language, LoadAddr};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -329,11 +329,9 @@ impl Scope for Evaluator<'_> {
 
     fn code_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {
         let images = self.context.as_target().images();
-        images.into_iter().find_map(|(module, bias)| {
-            let mut symbols = module.symbols_named(symbol).into_iter();
-            let code = symbols.find(|it| it.kind == SymbolKind::Function)?;
-            Some(bias.load(code.addr))
-        })
+        images
+            .into_iter()
+            .find_map(|(module, bias)| Some(bias.load(module.code_of_symbol(symbol)?)))
     }
 
     fn hides_functions(&self, name: &str) -> bool {

@@ -343,6 +343,13 @@ impl Modules {
         }
     }
 
+    /// Returns the address of the code that an image has under a raw symbol.
+    pub(crate) fn code_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {
+        self.loaded
+            .iter()
+            .find_map(|loaded| Some(loaded.bias.load(loaded.module.code_of_symbol(symbol)?)))
+    }
+
     /// Returns the functions of a name in the first image that has some that can be seen from a
     /// place: those of its unit or with external linkage; else the first image's others.
     pub(crate) fn functions_seen<'a>(

@@ -107,10 +107,12 @@ impl Session {
             let arguments = RemoveTraceArguments { id: set.id };
             self.link.request::<RemoveTrace>(&arguments).await?;
             let why = set.message.as_deref().unwrap_or("no code there");
-            return Err(ToolError::new(
-                "NO_SUCH_PLACE",
-                format!("{location}: {why}"),
-            ));
+            // With a location, the query is what cannot be recorded there.
+            let code = match set.location {
+                Some(_) => "CANNOT_TRACE",
+                None => "NO_SUCH_PLACE",
+            };
+            return Err(ToolError::new(code, format!("{location}: {why}")));
         }
         let kept = (set.id, location.to_owned(), query.to_owned());
         self.traces().push(kept);

@@ -10,6 +10,7 @@ use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::site::Owner;
 use crate::inspect::value::Limits;
+use crate::stops::breakpoint::Breakpoint;
 use crate::stops::breakpoint::condition::Segment;
 use crate::stops::event::{Event, StopReason};
 pub(crate) use crate::stops::fold::Tally;
@@ -45,8 +46,9 @@ impl Debugger {
     /// result of its condition, if that has been evaluated.
     ///
     /// # Errors
-    /// The condition cannot be evaluated. While hits are only counted, such a hit counts, since it
-    /// has stopped the program before, and the error is returned at the hit that stops.
+    /// The condition cannot be evaluated, for the first time: where that happens again the program
+    /// goes on. While hits are only counted, such a hit counts, and the error is returned at the
+    /// hit that stops.
     pub(crate) fn evaluate_breakpoint(
         &mut self,
         id: BreakpointId,
@@ -57,7 +59,8 @@ impl Debugger {
         let Some(breakpoint) = self.stops.breakpoints.all.get(&id) else {
             return Ok(false);
         };
-        if breakpoint.failure.is_some() || addr.is_some_and(|addr| breakpoint.lacks_names_at(addr))
+        if breakpoint.failure().is_some()
+            || addr.is_some_and(|addr| breakpoint.lacks_names_at(addr))
         {
             return Ok(false);
         }
@@ -112,15 +115,16 @@ impl Debugger {
                     return Ok(false);
                 }
                 Err(error) => {
-                    let breakpoint = self.stops.breakpoints.all.get(&id);
-                    let text = breakpoint.and_then(|it| it.options.condition.clone());
-                    let text = text.unwrap_or_default();
+                    let text = condition.text();
                     problem = Some(Error::eval(format!("condition `{text}`: {error}")));
                 }
             }
         }
         if let Some(problem) = problem.take_if(|_| !is_counting) {
-            return Err(problem);
+            if let Some(addr) = addr {
+                self.forget_call(id, thread, addr);
+            }
+            return self.condition_failed(id, problem, trace.is_some());
         }
         let hit = self.stops.breakpoints.effective_hits(id);
         let number = self.number_of_hit(thread, id);
@@ -137,6 +141,28 @@ impl Debugger {
             (None, None) => return Ok(true),
         }
         Ok(false)
+    }
+
+    /// A breakpoint's condition cannot be evaluated at a hit: the first such hit stops, unless it is one of a
+    /// tracepoint, which stops no program.
+    fn condition_failed(
+        &mut self,
+        id: BreakpointId,
+        problem: Error,
+        is_trace: bool,
+    ) -> Result<bool, Error> {
+        if is_trace {
+            self.traces.fail(id, problem.to_string());
+            return Ok(false);
+        }
+        let breakpoint = self.stops.breakpoints.all.get_mut(&id);
+        if !breakpoint.is_some_and(Breakpoint::has_failed) {
+            return Ok(false);
+        }
+        self.emit(Event::BreakpointChanged(id));
+        Err(Error::eval(format!(
+            "{problem}; hits at which it cannot be evaluated do not stop again: continue, or change it"
+        )))
     }
 
     /// Returns whether a part of the state has its expected value at a stop of a thread.

@@ -8,11 +8,12 @@ use crate::ids::{BreakpointId, BreakpointOptions};
 use crate::images::modules::Modules;
 use crate::inferior::site::Owner;
 pub(crate) use crate::stops::breakpoint::condition::Segment;
-use crate::stops::breakpoint::names::{MAX_LOCATIONS, NameScope, Names};
+use crate::stops::breakpoint::names::{MAX_LOCATIONS, NameScope, Names, Role, Wrong};
+use crate::stops::breakpoint::problem::Problem;
 use crate::stops::breakpoint::resolve::resolve;
+use crate::stops::breakpoint::watch::frame::OwnFrame;
 use crate::stops::breakpoint::{Breakpoint, Spec};
 use dwarf::{LoadAddr, Module};
-use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,6 +41,7 @@ impl Debugger {
             Some(problem) => Some(problem.text.clone()),
             None => match check(&breakpoint, &self.images.modules).names {
                 Names::Reading => None,
+                Names::Mistaken(problem) => Some(problem.text),
                 names => names.problem().map(str::to_owned),
             },
         }
@@ -66,13 +68,14 @@ impl Debugger {
         }
         // If no location has the names, the error is reported at a hit.
         let lacking = match names {
-            Names::InPart(_) => lacking,
+            Names::InPart(_) | Names::Mistaken(_) => lacking,
             _ => Vec::new(),
         };
         let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
             return false;
         };
-        let changed = names.problem() != breakpoint.names.problem();
+        let changed = names.problem() != breakpoint.names.problem()
+            || names.mistake() != breakpoint.names.mistake();
         breakpoint.names = names;
         let before = std::mem::replace(&mut breakpoint.lacking, lacking);
         let places = breakpoint.bound.iter().map(|bound| bound.addr);
@@ -97,23 +100,42 @@ struct Checked {
     unread: Vec<Arc<Module>>,
 }
 
+/// Checks the condition of a data breakpoint in the frame where it was set.
+pub(super) fn check_in_frame(
+    breakpoint: &Breakpoint,
+    frame: &OwnFrame,
+    modules: &Modules,
+) -> Names {
+    let Some(condition) = &breakpoint.program.condition else {
+        return Names::Known;
+    };
+    let here = NameScope::at(modules, CodeScope::at(modules, frame.code, frame.depth));
+    // Without a local of the frame it is evaluated in the function that accesses the data.
+    let mentioned = condition.mentioned();
+    if !mentioned.iter().any(|it| here.has_local(it.name)) {
+        return Names::Known;
+    }
+    match here.wrong_in(Role::Condition, condition) {
+        Some(Wrong {
+            text,
+            mistake: Some(kind),
+        }) => Names::Mistaken(Problem::new(kind, text)),
+        _ => Names::Known,
+    }
+}
+
 /// Checks the names in a breakpoint's condition, message and query at its locations.
 fn check(breakpoint: &Breakpoint, modules: &Modules) -> Checked {
-    let mut expressions: Vec<(&str, &Expression)> = Vec::new();
-    expressions.extend(
-        breakpoint
-            .program
-            .condition
-            .iter()
-            .map(|it| ("condition", &**it)),
-    );
-    for segment in breakpoint.program.message.iter().flat_map(|it| it.iter()) {
+    let program = &breakpoint.program;
+    let mut expressions: Vec<(Role, &Expression)> = Vec::new();
+    expressions.extend(program.condition.iter().map(|it| (Role::Condition, &**it)));
+    for segment in program.message.iter().flat_map(|it| it.iter()) {
         if let Segment::Value(expression) = segment {
-            expressions.push(("log message", expression));
+            expressions.push((Role::LogMessage, expression));
         }
     }
-    if let Some(query) = &breakpoint.program.trace {
-        expressions.extend(query.expressions().map(|it| ("tracepoint", it)));
+    if let Some(query) = &program.trace {
+        expressions.extend(query.expressions().map(|it| (Role::Trace, it)));
     }
     let (mut known, mut lacking, mut unread_somewhere) = (false, Vec::new(), false);
     let mut unread = Vec::new();
@@ -121,12 +143,8 @@ fn check(breakpoint: &Breakpoint, modules: &Modules) -> Checked {
     let places = places.iter().filter(|_| !expressions.is_empty());
     let places: Vec<_> = places
         .map(|place| {
-            let here = NameScope {
-                modules,
-                scope: CodeScope::at(modules, place.addr, place.hidden),
-                unread: RefCell::default(),
-            };
-            (place.addr, here)
+            let scope = CodeScope::at(modules, place.addr, place.hidden);
+            (place.addr, NameScope::at(modules, scope))
         })
         .collect();
     // A local variable of one location is meant, even if other locations might have a global
@@ -141,9 +159,9 @@ fn check(breakpoint: &Breakpoint, modules: &Modules) -> Checked {
         .filter(|name| places.iter().any(|(_, here)| here.has_local(name)))
         .collect();
     for (addr, here) in places {
-        let wrong = expressions.iter().find_map(|(what, expressions)| {
-            here.lacks_local(what, expressions, &locals)
-                .or_else(|| here.wrong_in(what, expressions))
+        let wrong = expressions.iter().find_map(|(role, expression)| {
+            here.lacks_local(*role, expression, &locals)
+                .or_else(|| here.wrong_in(*role, expression))
         });
         let function = here.scope.function_name();
         let unread_here = here.unread.into_inner();
@@ -154,13 +172,22 @@ fn check(breakpoint: &Breakpoint, modules: &Modules) -> Checked {
         }
         unread.extend(unread_here);
     }
+    let is_mistaken = lacking.len() == breakpoint.bound.len()
+        && lacking.iter().all(|(.., wrong)| wrong.mistake.is_some());
     let names = match lacking.first() {
         Some((_, Some(function), wrong)) if known || unread_somewhere => {
-            Names::InPart(format!("not hit in `{function}`: {wrong}"))
+            Names::InPart(format!("not hit in `{function}`: {}", wrong.text))
         }
-        Some((_, None, wrong)) if known || unread_somewhere => Names::InPart(wrong.clone()),
+        Some((_, None, wrong)) if known || unread_somewhere => Names::InPart(wrong.text.clone()),
         _ if unread_somewhere => Names::Reading,
-        Some((_, _, wrong)) => Names::Unknown(wrong.clone()),
+        Some((
+            ..,
+            Wrong {
+                text,
+                mistake: Some(kind),
+            },
+        )) if is_mistaken => Names::Mistaken(Problem::new(*kind, text.clone())),
+        Some((.., wrong)) => Names::Unknown(wrong.text.clone()),
         None => Names::Known,
     };
     Checked {

@@ -105,21 +105,7 @@ impl EvalContext for FrameScope<'_> {
     }
 
     fn functions(&self, name: &str) -> Vec<ResolvedFunction> {
-        let Some((loaded, functions)) = self.seen_functions(name) else {
-            return Vec::new();
-        };
-        let functions = functions.into_iter();
-        let functions = functions.filter(|it| !loaded.module.is_of_assembler(it));
-        let place = self.code_place();
-        let place = place.as_ref();
-        let resolved = functions.map(|function| ResolvedFunction {
-            module: loaded.module.clone(),
-            bias: loaded.bias,
-            nearness: self.nearness(loaded, &function),
-            is_visible: place.is_none_or(|place| place.may_refer_to(loaded, &function)),
-            function,
-        });
-        resolved.collect()
+        self.function_lookup().callable(name)
     }
 
     fn classes_around(&self) -> Vec<Ty> {
@@ -136,12 +122,7 @@ impl EvalContext for FrameScope<'_> {
     }
 
     fn inlined_functions(&self, name: &str) -> Vec<InlinedFunction> {
-        let Some((loaded, _)) = self.seen_functions(name) else {
-            return Vec::new();
-        };
-        let functions = loaded.module.inlined_functions(name).into_iter();
-        let found = functions.map(|it| (Arc::clone(&loaded.module), loaded.bias, it));
-        found.collect()
+        self.function_lookup().inlined(name)
     }
 
     fn answered(&self, span: &Range<usize>) -> Option<Result<Value, Error>> {

@@ -118,6 +118,13 @@ impl TraceState {
 }
 
 impl Traces {
+    /// Counts a hit of a tracepoint that records nothing, since something cannot be evaluated.
+    pub(crate) fn fail(&mut self, id: BreakpointId, why: String) {
+        if let Some(state) = self.0.get_mut(&id) {
+            state.collected.fail(why);
+        }
+    }
+
     fn get(&self, id: BreakpointId) -> Option<&TraceState> {
         self.0.get(&id)
     }

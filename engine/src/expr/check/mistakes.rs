@@ -8,19 +8,28 @@ use crate::expr::evaluate::inner;
 use crate::ids::error::Error;
 
 impl Expression {
-    /// Returns whether the check finds nothing to object to and knows all names.
-    pub(crate) fn is_known(&self, scope: &dyn Scope) -> bool {
+    /// Returns whether the check finds nothing to object to and knows all names. `as_condition`: its value
+    /// is to be true or false.
+    pub(crate) fn is_known(&self, scope: &dyn Scope, as_condition: bool) -> bool {
         let known = Known::default();
         let checker = Checker::new(scope, self.language(), &known, self.text());
-        checker.check(self.root()).is_ok()
+        match as_condition {
+            true => checker.condition(self.root()).is_ok(),
+            false => checker.check(self.root()).is_ok(),
+        }
     }
 
     /// Returns the first mistake. Names that are unknown are none: a library that is loaded later
-    /// may define them.
-    pub(crate) fn mistake(&self, scope: &dyn Scope) -> Option<Error> {
+    /// may define them. `as_condition`: its value is to be true or false.
+    pub(crate) fn mistake(&self, scope: &dyn Scope, as_condition: bool) -> Option<Error> {
         let known = Known::default();
         let checker = Checker::new(scope, self.language(), &known, self.text());
-        let mistake = checker.mistake_in(self.root());
+        let mistake = checker.mistake_in(self.root()).or_else(|| {
+            match as_condition.then(|| checker.condition(self.root()))? {
+                Err(Stop::Wrong(error @ Error::Eval { .. })) => Some(error),
+                _ => None,
+            }
+        });
         // Of too long an expression nothing is known.
         mistake.filter(|_| checker.left.get() > 0)
     }

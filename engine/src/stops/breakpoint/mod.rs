@@ -174,6 +174,8 @@ pub(crate) struct Breakpoint {
     pub(crate) program: CompiledOptions,
     pub(crate) names: Names,
     hits: u64,
+    /// The hits at which its condition could not be evaluated.
+    failed_hits: u64,
     /// Whether it has stopped once, as its hit condition demands.
     pub(crate) spent: bool,
     pub(crate) bound: Vec<BoundLocation>,
@@ -208,6 +210,7 @@ impl Breakpoint {
             program: CompiledOptions::default(),
             names: Names::default(),
             hits: 0,
+            failed_hits: 0,
             spent: false,
             bound: Vec::new(),
             exits: BTreeMap::new(),
@@ -238,6 +241,7 @@ impl Breakpoint {
     pub(crate) fn parse(&mut self, language: Option<Language>) {
         let language = language.unwrap_or_default();
         self.failure = None;
+        self.failed_hits = 0;
         self.program = CompiledOptions::default();
         self.names = Names::default();
         self.hit = None;
@@ -319,6 +323,26 @@ impl Breakpoint {
             .or(self.bound.first())
     }
 
+    /// Returns why it can never be hit: what is wrong with its options, or a mistake that types show.
+    pub(crate) fn failure(&self) -> Option<&Problem> {
+        self.failure.as_ref().or(self.names.mistake())
+    }
+
+    /// Counts a hit at which the condition could not be evaluated. Returns whether it is the first one.
+    pub(crate) fn has_failed(&mut self) -> bool {
+        self.failed_hits += 1;
+        self.failed_hits == 1
+    }
+
+    fn failed_hits_remark(&self) -> Option<String> {
+        let times = match self.failed_hits {
+            0 => return None,
+            1 => "once".to_owned(),
+            count => format!("at {count} hits"),
+        };
+        Some(format!("its condition could not be evaluated {times}"))
+    }
+
     pub(crate) fn lacks_names_at(&self, addr: LoadAddr) -> bool {
         self.lacking.contains(&addr)
     }
@@ -328,16 +352,17 @@ impl Breakpoint {
     }
 
     pub(crate) fn info(&self, id: BreakpointId) -> BreakpointInfo {
-        let verified = self.failure.is_none() && !self.bound.is_empty();
+        let failure = self.failure();
+        let verified = failure.is_none() && !self.bound.is_empty();
         let problem = match verified {
             true => None,
-            false => self.failure.as_ref().or(self.pending.as_ref()),
+            false => failure.or(self.pending.as_ref()),
         };
         let is_searching = matches!(self.names, Names::Reading);
         BreakpointInfo {
             id,
             verified,
-            failed: self.failure.is_some(),
+            failed: failure.is_some(),
             problem: match problem {
                 Some(problem) => Some(problem.kind),
                 None => is_searching.then_some(ProblemKind::Searching),
@@ -348,11 +373,13 @@ impl Breakpoint {
                 None => {
                     let evaluation = self.evaluations.remark();
                     let left_out = self.left_out.remark(self.bound.len());
+                    let failed_hits = self.failed_hits_remark();
                     let notes = [
                         self.note.as_deref(),
                         left_out.as_deref(),
                         evaluation.as_deref(),
                         self.names.problem(),
+                        failed_hits.as_deref(),
                     ];
                     let notes: Vec<&str> = notes.into_iter().flatten().collect();
                     (!notes.is_empty()).then(|| notes.join("; "))

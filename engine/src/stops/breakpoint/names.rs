@@ -7,15 +7,16 @@ use crate::expr::evaluate::DEREFERENCES;
 use crate::expr::ir::Storage;
 use crate::expr::tree::Node;
 use crate::expr::types::named_by;
-use crate::expr::{Expression, Meaning, NameRef, ResolvedFunction, nearest};
+use crate::expr::{Expression, InlinedFunction, Meaning, NameRef, ResolvedFunction, nearest};
 use crate::ids::error::Error;
 use crate::images::modules::Modules;
 use crate::images::names::is_c_library_variable;
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::{Shape, Ty};
 use crate::inspect::visualize::objc::class::is_instance;
-use dwarf::{CTypes, Language, Module};
-use std::cell::RefCell;
+use crate::stops::breakpoint::problem::{Problem, ProblemKind};
+use dwarf::{CTypes, Language, LoadAddr, Module};
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// Maximum number of locations of a breakpoint that are checked.
@@ -38,6 +39,8 @@ pub(crate) enum Names {
     InPart(String),
     /// The error. An image that is loaded later may resolve it.
     Unknown(String),
+    /// Types of known names show a mistake at each location: the breakpoint cannot be hit.
+    Mistaken(Problem),
 }
 
 impl Names {
@@ -45,9 +48,50 @@ impl Names {
         match self {
             Names::Unknown(text) | Names::InPart(text) => Some(text),
             Names::Reading => Some(READING),
-            Names::Unchecked | Names::Known => None,
+            Names::Unchecked | Names::Known | Names::Mistaken(_) => None,
         }
     }
+
+    pub(crate) fn mistake(&self) -> Option<&Problem> {
+        match self {
+            Names::Mistaken(problem) => Some(problem),
+            _ => None,
+        }
+    }
+}
+
+/// What a breakpoint uses an expression for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    Condition,
+    LogMessage,
+    Trace,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Role::Condition => "condition",
+            Role::LogMessage => "log message",
+            Role::Trace => "tracepoint",
+        }
+    }
+
+    pub(crate) fn problem_kind(self) -> ProblemKind {
+        match self {
+            Role::Condition => ProblemKind::Condition,
+            Role::LogMessage => ProblemKind::LogMessage,
+            Role::Trace => ProblemKind::Trace,
+        }
+    }
+}
+
+/// What is wrong with an expression at a location.
+pub(crate) struct Wrong {
+    /// The description.
+    pub text: String,
+    /// Set if the types of known names show it; otherwise a library that is loaded later may define the name.
+    pub mistake: Option<ProblemKind>,
 }
 
 /// A location in the code, with the images that would have to be indexed to know more.
@@ -55,6 +99,20 @@ pub(crate) struct NameScope<'a> {
     pub(crate) modules: &'a Modules,
     pub(crate) scope: CodeScope<'a>,
     pub(crate) unread: RefCell<Vec<Arc<Module>>>,
+    /// Whether code was looked for that no image has: a library that is loaded later may have it.
+    lacks_code: Cell<bool>,
+}
+
+impl<'a> NameScope<'a> {
+    /// Returns the scope of a place in the code.
+    pub(crate) fn at(modules: &'a Modules, scope: CodeScope<'a>) -> NameScope<'a> {
+        NameScope {
+            modules,
+            scope,
+            unread: RefCell::default(),
+            lacks_code: Cell::new(false),
+        }
+    }
 }
 
 impl NameScope<'_> {
@@ -69,10 +127,10 @@ impl NameScope<'_> {
     /// another.
     pub(crate) fn lacks_local(
         &self,
-        what: &str,
+        role: Role,
         expression: &Expression,
         locals: &[&str],
-    ) -> Option<String> {
+    ) -> Option<Wrong> {
         let mentioned = expression.mentioned();
         let lacking = mentioned.iter().find(|it| {
             locals.contains(&it.name)
@@ -83,28 +141,41 @@ impl NameScope<'_> {
                     .iter()
                     .any(|known| known == it.name)
         })?;
-        let text = expression.text();
-        Some(format!("{what} `{text}`: {}", self.no_such(lacking)))
+        let (what, text) = (role.name(), expression.text());
+        Some(Wrong {
+            text: format!("{what} `{text}`: {}", self.no_such(lacking)),
+            mistake: None,
+        })
     }
 
-    /// Returns the error for the first unknown name.
-    pub(crate) fn wrong_in(&self, what: &str, expression: &Expression) -> Option<String> {
-        if expression.is_known(self) {
+    /// Returns the error for the first unknown name, or else for the first mistake.
+    pub(crate) fn wrong_in(&self, role: Role, expression: &Expression) -> Option<Wrong> {
+        let is_condition = role == Role::Condition;
+        self.lacks_code.set(false);
+        if expression.is_known(self, is_condition) {
             return None;
         }
         let language = expression.language();
         let mentioned = expression.mentioned();
-        let text = expression.text();
-        match mentioned.iter().find(|it| !self.may_know(it, language)) {
-            Some(wrong) => Some(format!(
-                "{what} `{text}`: {} (unless a library loaded later defines it)",
-                self.no_such(wrong)
-            )),
-            None => {
-                let mistake = expression.mistake(self)?;
-                Some(format!("{what} `{text}`: {mistake}"))
-            }
-        }
+        let (what, text) = (role.name(), expression.text());
+        Some(
+            match mentioned.iter().find(|it| !self.may_know(it, language)) {
+                Some(wrong) => Wrong {
+                    text: format!(
+                        "{what} `{text}`: {} (unless a library loaded later defines it)",
+                        self.no_such(wrong)
+                    ),
+                    mistake: None,
+                },
+                None => Wrong {
+                    text: format!(
+                        "{what} `{text}`: {}",
+                        expression.mistake(self, is_condition)?
+                    ),
+                    mistake: Some(role.problem_kind()),
+                },
+            },
+        )
     }
 
     fn no_such(&self, wrong: &NameRef<'_>) -> String {
@@ -263,12 +334,22 @@ impl check::Scope for NameScope<'_> {
     }
 
     fn functions(&self, name: &str) -> Result<Vec<ResolvedFunction>, Error> {
-        let known = self.scope.functions_named(name);
+        let known = self.scope.function_lookup().callable(name);
         let is_inlined = || self.any_image(|module| !module.inlined_named(name).is_empty());
         match known.is_empty() && is_inlined() {
             true => Err(Error::Unsupported(format!("`{name}` may have code"))),
             false => Ok(known),
         }
+    }
+
+    fn inlined_functions(&self, name: &str) -> Vec<InlinedFunction> {
+        self.scope.function_lookup().inlined(name)
+    }
+
+    fn code_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {
+        let code = self.modules.code_of_symbol(symbol);
+        self.lacks_code.set(self.lacks_code.get() || code.is_none());
+        code
     }
 
     fn classes_around(&self) -> Vec<Ty> {

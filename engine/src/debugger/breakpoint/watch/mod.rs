@@ -7,18 +7,27 @@ mod hardware;
 mod hit;
 
 use crate::debugger::Debugger;
+use crate::debugger::breakpoint::names::check_in_frame;
 use crate::ids::BreakpointId;
+use crate::images::modules::Modules;
 use crate::inferior::site::Owner;
-use crate::stops::breakpoint::BreakpointInfo;
-use crate::stops::breakpoint::Spec;
 use crate::stops::breakpoint::problem::{Problem, ProblemKind};
 use crate::stops::breakpoint::watch::{
-    DataAccess, DataBreakpoint, DataSpec, Watch, WatchMechanism, Watches,
+    DataAccess, DataBreakpoint, DataSpec, Watch, WatchMechanism, Watchable, Watches,
 };
+use crate::stops::breakpoint::{Breakpoint, BreakpointInfo, Spec};
 use crate::stops::event::Event;
 use dwarf::{Language, LoadAddr};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+
+/// Parses the condition of a data breakpoint, and checks it in the frame where it was set.
+fn prepare(breakpoint: &mut Breakpoint, data: &Watchable, modules: &Modules) {
+    breakpoint.parse(Some(data.language));
+    if let Some(frame) = &data.own {
+        breakpoint.names = check_in_frame(breakpoint, frame, modules);
+    }
+}
 
 impl Debugger {
     /// Replaces the data breakpoints. Takes effect also while the program runs, without a reported
@@ -54,6 +63,9 @@ impl Debugger {
                 // A new condition belongs to the frame that was selected when it was set.
                 Some(watch) if conditions.get(id) != Some(&wanted.options.condition) => {
                     watch.data = Rc::new(wanted.data.clone());
+                    if let Some(breakpoint) = self.stops.breakpoints.all.get_mut(id) {
+                        prepare(breakpoint, &wanted.data, &self.images.modules);
+                    }
                 }
                 Some(_) => {}
             }
@@ -81,7 +93,7 @@ impl Debugger {
         let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
             return;
         };
-        breakpoint.parse(Some(data.language));
+        prepare(breakpoint, data, &self.images.modules);
         if problem.is_some() {
             breakpoint.pending = problem.map(Problem::from);
             return;
