@@ -172,6 +172,20 @@ impl Inferior {
         }
     }
 
+    /// Describes where a stopped thread of a replay is instead of at a place, for a report.
+    pub(crate) fn distance_from(&self, thread: ThreadId, mark: &Mark) -> String {
+        let event = self.os.next_event();
+        let mut text = format!("before event {event}, for {}", mark.event);
+        let here = self.os.registers_at_event(thread);
+        let here = here.iter().flat_map(|it| it.words());
+        for (nth, (here, there)) in here.zip(mark.registers.words()).enumerate() {
+            if here != there {
+                text += &format!("; register {nth} {here:#x}, for {there:#x}");
+            }
+        }
+        text
+    }
+
     /// Returns the memory of the debugger's in the process that is shown.
     fn own_regions(&self) -> Vec<(LoadAddr, u64)> {
         let mut own = self.jumps.regions();

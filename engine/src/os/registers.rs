@@ -138,6 +138,11 @@ impl RegisterSet {
     }
 
     /// Returns the words in the system's order.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words[..self.layout.bytes() / size_of::<u64>()]
+    }
+
+    /// Returns the words in the system's order.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "Linux needs it"))]
     pub(super) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words[..self.layout.bytes() / size_of::<u64>()]

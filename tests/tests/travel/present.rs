@@ -75,7 +75,9 @@ fn steps_back_from_the_exit_find_their_place() {
     for command in [":reverse-step", ":reverse-next", ":reverse-finish"] {
         shown(&mut client, command);
         let event = client.expect_stopped_by(&["step", "exit"]);
-        assert_eq!(event["description"], "In the past: step", "{command}");
+        let console = client.output("console");
+        let description = &event["description"];
+        assert_eq!(description, "In the past: step", "{command}: {console}");
         return_to_present(&mut client);
     }
     client.disconnect();

@@ -468,7 +468,12 @@ impl Debugger {
                         "a replay was not like the recording, which is a mistake of Stillpoint: \
                          {divergence}"
                     ),
-                    _ => "a replay did not come to the place where the program is".to_owned(),
+                    _ => {
+                        let mark = self.travel.end_of_replay().map(|(mark, _)| mark);
+                        let place = mark.map(|mark| self.inferior.distance_from(thread, mark));
+                        let place = place.unwrap_or_default();
+                        format!("a replay did not come to the place where the program is ({place})")
+                    }
                 };
                 self.diverge(&why)
             }
