@@ -146,6 +146,8 @@ impl Replay {
             }
             if self.pause_at == Some(self.next) {
                 self.pause_at = None;
+                // If the end is here, it is recognised now: the program has taken out the records of this event.
+                self.fill(log)?;
                 return Ok(Some(Replayed::Reached));
             }
             if self.running.awaits_turn && !self.is_at_change(log) {
