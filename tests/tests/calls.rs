@@ -105,7 +105,7 @@ fn failed_call_restores_the_thread() {
         ("give_up()", "SIGABRT"),
         ("thrower()", "exception"),
         ("add(1)", "takes int, int"),
-        ("strlen(\"1\")", "cast the call"),
+        ("stpcpy(text, \"1\")", "cast the call"),
         ("size_of(text)", "copy constructor"),
         ("size_of(text)", "takes a reference or pointer"),
         ("nowhere(1)", "no variable `nowhere`"),

@@ -13,6 +13,7 @@ mod bad_debuggees;
 mod bad_input;
 mod bad_programs;
 mod breakpoints;
+mod c_library;
 mod call_signatures;
 mod calls;
 mod calls_and_breakpoints;

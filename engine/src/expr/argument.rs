@@ -160,6 +160,7 @@ impl Evaluator<'_> {
             returns,
             result: ResultPlace::Object,
             language: Language::Cpp,
+            errno: None,
         }))
     }
 
@@ -186,6 +187,7 @@ impl Evaluator<'_> {
             returns: Ty::Void,
             result: ResultPlace::Registers,
             language: Language::Cpp,
+            errno: None,
         }))
     }
 

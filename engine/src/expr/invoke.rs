@@ -7,6 +7,7 @@ use super::evaluate::{At, Evaluator, error, inner};
 use super::ir::{self, Expr, Storage};
 use super::ownership;
 use super::tree::{Kind, Node};
+use super::{c_library, check};
 use crate::ids::error::Error;
 use crate::inspect::abi::{self, MemberPointer, Returning};
 use crate::inspect::library::{self, Contents};
@@ -51,6 +52,8 @@ pub struct Call {
     pub result: ResultPlace,
     /// The language whose calling convention it uses.
     pub language: Language,
+    /// Address of the thread's `errno` if it must be the same after the call.
+    pub errno: Option<LoadAddr>,
 }
 
 /// Where a function makes its result.
@@ -75,6 +78,8 @@ struct Callee<'a> {
     returns: Ty,
     /// Whether it makes the result at the address that is its first argument.
     is_constructor: bool,
+    /// Address of the `errno` that it must not change.
+    errno: Option<LoadAddr>,
 }
 
 /// Returns the key of the result of an auxiliary call that belongs to the call of `key`. It lies
@@ -123,6 +128,7 @@ impl Evaluator<'_> {
             types: &[],
             returns: Ty::Void.pointer(),
             is_constructor: false,
+            errno: None,
         };
         // A reversed span as the key: the function's own node may have a result.
         let key = node.span.end..node.span.start;
@@ -173,6 +179,10 @@ impl Evaluator<'_> {
                 let member = self.member_pointer(pointer)?;
                 self.entry_of_member(&member, &mut arguments, node)?
             }
+            ir::Callee::CLibrary(name) => match self.entry_of_c_library(name, node)? {
+                Some(entry) => entry,
+                None => return self.computed(name, returns, &arguments, node),
+            },
         };
         let callee = Callee {
             name: &call.name,
@@ -181,10 +191,54 @@ impl Evaluator<'_> {
             types: &call.types,
             returns: returns.clone(),
             is_constructor: matches!(call.callee, ir::Callee::Constructor(_)),
+            errno: match c_library::has(&call.name) {
+                true => self.errno(),
+                false => None,
+            },
         };
         // Beyond the keys of auxiliary calls.
         let key = node.span.start + ((call.step as usize) << 48)..node.span.end;
         self.run_call(callee, &arguments, &key, node)
+    }
+
+    /// Returns the entry of the C library's function of a name, if the program or its libraries have it.
+    fn entry_of_c_library(&mut self, name: &str, node: &Node) -> Result<Option<LoadAddr>, Error> {
+        Ok(match self.implementation(name, node)? {
+            Some(chosen) => chosen.address(),
+            None => check::Scope::code_of_symbol(self, name),
+        })
+    }
+
+    /// Returns the result of a function of the C library that the program does not have, as compilers have
+    /// instructions for it.
+    fn computed(
+        &self,
+        name: &str,
+        returns: &Ty,
+        arguments: &[Value],
+        node: &Node,
+    ) -> Result<Value, Error> {
+        let result = match arguments {
+            [of] => c_library::computed(name, of.raw(self.context.as_target())?),
+            _ => None,
+        };
+        let Some(bits) = result else {
+            let why = format!(
+                "`{name}` has no code: neither the program nor its libraries have the function; use \
+                 another one, or link it to the program"
+            );
+            return Err(error(why, &node.span));
+        };
+        let size = returns.size().unwrap_or(8).min(16) as usize;
+        Ok(Value::of_bytes(
+            returns.clone(),
+            &bits.to_le_bytes()[..size],
+        ))
+    }
+
+    /// Returns the address of the thread's `errno`, if the program has one.
+    fn errno(&self) -> Option<LoadAddr> {
+        self.context.global("errno").ok()??.address()
     }
 
     /// Returns the entry of the member function that a pointer to a member designates, and moves the
@@ -348,6 +402,7 @@ impl Evaluator<'_> {
             returns,
             result,
             language: callee.language,
+            errno: callee.errno,
         }))
     }
 }

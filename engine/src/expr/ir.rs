@@ -151,6 +151,8 @@ pub enum Callee<'t> {
     Pointer(Expr<'t>),
     /// The member function of the object, the first argument, that a pointer to a member designates.
     Member(Expr<'t>),
+    /// The C library's function of that name, which leaves `errno` as it was.
+    CLibrary(String),
 }
 
 /// An assignment. All values are evaluated before the first one is written.

@@ -4,6 +4,7 @@ mod access;
 mod argument;
 mod argument_rust;
 pub(crate) mod arith;
+mod c_library;
 mod callers;
 mod cast;
 pub(crate) mod check;

@@ -230,6 +230,7 @@ impl Debugger {
         if !self.inferior.set_extended_registers(thread, &call.extended) {
             tracing::debug!(%thread, "the registers cannot be restored after a call");
         }
+        call.restore_errno(&mut self.inferior);
         let pausing = match self.inferior.thread_mut(thread) {
             Some(state) => {
                 state.registers = RegisterCache::Dirty(call.saved);

@@ -1,7 +1,7 @@
 //! The begin of a call: the state that it interrupts, and the registers and the stack that the
 //! function finds.
 
-use super::{PendingCall, PreparedCall, Standing, refused, unwritable};
+use super::{ERRNO_BYTES, PendingCall, PreparedCall, Standing, refused, unwritable};
 use crate::debugger::argument_passing::HandedOver;
 use crate::debugger::{Debugger, Vote};
 use crate::expr::{Call, Purpose, ResultPlace};
@@ -9,7 +9,7 @@ use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::site::Owner;
 use crate::inspect::abi;
-use dwarf::LoadAddr;
+use dwarf::{LoadAddr, Memory};
 use std::time::Instant;
 
 impl Debugger {
@@ -156,7 +156,12 @@ impl Debugger {
         }
         registers.set_pc(call.entry);
         handed.write(&mut registers, &mut vectors);
+        let errno = call.errno.and_then(|addr| {
+            let value = self.inferior.memory().read_uint(addr, ERRNO_BYTES);
+            Some((addr, value.ok()?))
+        });
         Ok(PreparedCall {
+            errno,
             name: call.name,
             span: call.span,
             returns: call.returns,

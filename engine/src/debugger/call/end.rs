@@ -50,13 +50,14 @@ impl Debugger {
         }
     }
 
-    /// Restores the registers that a thread had before a call.
+    /// Restores the registers that a thread had before a call, and its `errno` if the call must not change it.
     pub(super) fn restore_registers(&mut self, thread: ThreadId, call: &PreparedCall) {
         let restored = self.inferior.set_extended_registers(thread, &call.extended)
             && self.inferior.set_registers_of(thread, call.saved);
         if !restored {
             tracing::error!(%thread, "the registers cannot be restored after a call");
         }
+        call.restore_errno(&mut self.inferior);
     }
 
     /// Restores the interrupted state of a thread.

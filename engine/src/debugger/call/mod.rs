@@ -15,19 +15,22 @@ use crate::debugger::{Debugger, Vote};
 use crate::expr::{Call, Purpose};
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
-use crate::inferior::StopCause;
 use crate::inferior::jump_patch::Counted;
 use crate::inferior::site::Owner;
+use crate::inferior::{Inferior, StopCause};
 use crate::inspect::value::{Ty, Value};
 use crate::os::{RegisterSet, SignalData, ThreadEvent};
 use crate::stops::breakpoint::RequestedLocation;
-use dwarf::LoadAddr;
+use dwarf::{LoadAddr, Memory};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 pub use suspended::SuspendedCall;
+
+/// Size of `errno`, an `int`.
+const ERRNO_BYTES: usize = 4;
 
 /// Default timeout of a call.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -58,6 +61,8 @@ pub(crate) struct PreparedCall {
     /// The registers to restore after it.
     pub saved: RegisterSet,
     pub extended: ExtendedRegisters,
+    /// Address and value of an `errno` to restore.
+    errno: Option<(LoadAddr, u64)>,
 }
 
 /// The effect of a stop of a thread in a call.
@@ -308,6 +313,16 @@ impl Debugger {
 }
 
 impl PreparedCall {
+    /// Restores the `errno` that the call must not change.
+    pub(crate) fn restore_errno(&self, inferior: &mut Inferior) {
+        let Some((addr, before)) = self.errno else {
+            return;
+        };
+        if inferior.memory().read_uint(addr, ERRNO_BYTES) != Ok(before) {
+            inferior.write_memory(addr, &before.to_le_bytes()[..ERRNO_BYTES]);
+        }
+    }
+
     /// Returns the error for a call that did `what` instead of returning.
     pub(crate) fn given_up(&self, what: &str) -> Error {
         Error::eval(format!(

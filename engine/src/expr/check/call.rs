@@ -3,7 +3,7 @@
 use super::super::ir::{Call, Callee, Expr, Kind};
 use super::super::tree::{self, Cast, Node};
 use super::operators::converted;
-use super::{Checked, Checker, Stop, c, wrong};
+use super::{Checked, Checker, Stop, c, c_library, wrong};
 use crate::expr::conversion::{self, Passed};
 use crate::expr::evaluate::inner;
 use crate::expr::exact;
@@ -104,18 +104,15 @@ impl Checker<'_> {
         returns: Option<&Ty>,
         node: &'t Node,
     ) -> Checked<'t> {
-        if !self.scope.hides_functions(name) && !self.scope.is_chosen_at_run_time(name) {
-            let mut meant = Meant {
-                known: self.functions_called(name, &passed)?,
-                is_method: false,
-                arguments: passed.clone(),
-            };
-            self.add_inlined(&mut meant, name);
-            if let Some(call) = self.best_of(vec![meant], name, node)? {
-                return Ok(call);
-            }
+        let may_be_known =
+            !self.scope.hides_functions(name) && !self.scope.is_chosen_at_run_time(name);
+        if may_be_known && let Some(call) = self.call_of_known(name, &passed, node)? {
+            return Ok(call);
         }
         let callee = self.check(function);
+        if let Some(call) = self.c_library_call(name, &callee, &passed, node)? {
+            return Ok(call);
+        }
         // A number or an array with the name of a type does not hide it: `int(x)`.
         let may_be_type = match &callee {
             Ok(callee) => matches!(
@@ -140,6 +137,29 @@ impl Checker<'_> {
             }
         }
         self.call_of(callee?, passed, returns, node)
+    }
+
+    /// Checks a call of the best function of a name whose debug info is known; `None` if there is none.
+    fn call_of_known<'t>(
+        &self,
+        name: &'t str,
+        passed: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let mut meant = Meant {
+            known: self.functions_called(name, passed)?,
+            is_method: false,
+            arguments: passed.to_vec(),
+        };
+        self.add_inlined(&mut meant, name);
+        if self.is_overloaded_c(&meant, name) {
+            meant.known.clear();
+        }
+        let mut found = self.best_of(vec![meant], name, node);
+        if let Ok(Some(call)) = &mut found {
+            c_library::name_as_typed(call, name);
+        }
+        found
     }
 
     /// Returns the candidates for a call by a name. These are the visible functions of that name. C++ adds the

@@ -3,6 +3,7 @@
 
 mod assign;
 pub(in crate::expr) mod c;
+mod c_library;
 mod call;
 mod cast;
 mod choice;
