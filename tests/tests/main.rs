@@ -31,6 +31,7 @@ mod cpp_language;
 mod crashes;
 mod data_breakpoints;
 mod debuginfod;
+mod declared_classes;
 mod disassembly;
 mod dynamic_classes;
 mod exact_calls;

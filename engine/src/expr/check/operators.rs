@@ -427,7 +427,16 @@ impl Checker<'_> {
             wrong(message, &node.span)
         };
         let word = c::named("unsigned long");
-        let size = |of: &Ty| of.size().unwrap_or(1).max(1);
+        let size = |of: &Ty| match (of.size(), of.shape()) {
+            (Some(size), _) => Ok(size.max(1)),
+            (None, Shape::Composite(_) | Shape::Array(_)) => {
+                let name = of.name();
+                let message = format!("the size of `{name}` is unknown; cast the pointer");
+                Err(wrong(message, &node.span))
+            }
+            // As gcc has it for `void` and functions.
+            (None, _) => Ok(1),
+        };
         let is_enumeration = |of: &Expr<'_>| matches!(of.ty.shape(), Shape::Enumeration(_));
         let compares_enumeration = is_enumeration(&a) || is_enumeration(&b);
         if self.language == Language::Cpp && operator.is_comparison() && compares_enumeration {
@@ -444,19 +453,19 @@ impl Checker<'_> {
         match (operator, target(&a), target(&b)) {
             (Binary::Sub, Some(of), Some(to)) => {
                 self.may_be_subtracted((&a, &of), (&b, &to), node)?;
-                let kind = Kind::Distance(Box::new(a), Box::new(b), size(&of));
+                let kind = Kind::Distance(Box::new(a), Box::new(b), size(&of)?);
                 Ok(Expr::new(kind, signed(self), node))
             }
             (Binary::Add | Binary::Sub, Some(of), None) => {
                 let by = converted(b, &c::named("long"));
                 let ty = of.clone().pointer();
-                let kind = Kind::Offset(operator, Box::new(a), Box::new(by), size(&of));
+                let kind = Kind::Offset(operator, Box::new(a), Box::new(by), size(&of)?);
                 Ok(Expr::new(kind, ty, node))
             }
             (Binary::Add, None, Some(of)) => {
                 let by = converted(a, &c::named("long"));
                 let ty = of.clone().pointer();
-                let kind = Kind::Offset(operator, Box::new(b), Box::new(by), size(&of));
+                let kind = Kind::Offset(operator, Box::new(b), Box::new(by), size(&of)?);
                 Ok(Expr::new(kind, ty, node))
             }
             _ => Err(refused()),

@@ -5,6 +5,7 @@ use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::text::Unit;
 use crate::inspect::value::types::{ArrayTy, DwarfTy};
 use crate::inspect::value::{PointerKind, Shape, Synthetic, Ty, members};
+use crate::inspect::visualize::libstdcxx;
 use crate::inspect::visualize::rust_std;
 use crate::inspect::visualize::standard::{Library, before_arguments, std_class};
 use dwarf::Language;
@@ -169,7 +170,7 @@ fn of_cpp(class: &Arc<DwarfTy>) -> Option<Contents> {
     let first = || argument(class, 0);
     Some(match name {
         "basic_string" | "basic_string_view" => {
-            let unit = first()?;
+            let unit = first().or_else(|| libstdcxx::declared::character(class))?;
             Contents::Text(Unit::of(&unit)?, unit)
         }
         "vector" if is_bool(&first()?) => Contents::List(boolean()),

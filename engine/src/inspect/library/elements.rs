@@ -39,6 +39,14 @@ pub fn elements(target: &dyn Target, value: &Value) -> Result<Vec<Value>, Error>
     Ok(items.map(|item| item.value).collect())
 }
 
+/// Returns the error of elements whose size is unknown.
+pub(super) fn of_unknown_size(element: &Ty) -> Error {
+    let name = element.name();
+    Error::eval(format!(
+        "unknown size of an element: `{name}` is only declared"
+    ))
+}
+
 impl Elements {
     /// Returns the elements of a container.
     ///
@@ -125,7 +133,11 @@ impl Elements {
     pub fn nth(&self, target: &dyn Target, index: u64) -> Result<Value, Error> {
         match self {
             Elements::Row(at, element, _) => {
-                let addr = *at + index.wrapping_mul(element.size().unwrap_or(0));
+                let size = match element.size() {
+                    None if index > 0 => return Err(of_unknown_size(element)),
+                    size => size.unwrap_or(0),
+                };
+                let addr = *at + index.wrapping_mul(size);
                 let place = ValueLocation::Memory(addr, None);
                 Ok(Value::new(element.clone(), place))
             }

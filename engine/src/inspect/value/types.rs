@@ -2,6 +2,7 @@
 
 use super::scalar::{Float, Scalar, ScalarKind};
 use super::synthetic::Synthetic;
+use crate::inspect::visualize::libstdcxx::declared;
 use dwarf::{
     CTypes, Composite, Encoding, Enumeration, Language, LoadBias, Module, Type, TypeId, TypeKind,
 };
@@ -295,7 +296,7 @@ impl Ty {
                 },
                 (TypeKind::Composite(composite), None) if composite.declaration => {
                     match self.strip() {
-                        Ty::Dwarf(other) => other.ty.size,
+                        Ty::Dwarf(other) => other.ty.size.or_else(|| declared::size(&other)),
                         _ => None,
                     }
                 }

@@ -3,6 +3,7 @@
 use crate::ids::error::Error;
 use crate::inspect::library::call::{Call, empty};
 use crate::inspect::library::contents::Contents;
+use crate::inspect::library::elements::of_unknown_size;
 use crate::inspect::library::method::Parameter::{Index, Key};
 use crate::inspect::library::method::{Class, Row, boolean, element, element_pointer, own, size};
 use crate::inspect::value::{Shape, Ty, Value};
@@ -46,7 +47,7 @@ pub const VECTOR: &[Row] = &[Row::new("capacity", &[], size, capacity)];
 
 pub const SPAN: &[Row] = &[Row::new("size_bytes", &[], size, |it| {
     let elements = it.elements()?;
-    let size = element_size(it.class);
+    let size = element_size(it)?;
     Ok(it.number(u128::from(elements.len()?) * u128::from(size)))
 })];
 
@@ -106,8 +107,13 @@ fn row_pointer(class: &Class) -> Option<Ty> {
     }
 }
 
-fn element_size(class: &Class) -> u64 {
-    class.element().and_then(Ty::size).unwrap_or(0)
+/// Returns the size of an element.
+///
+/// # Errors
+/// It is unknown.
+pub(super) fn element_size(it: &Call<'_>) -> Result<u64, Error> {
+    let element = it.class.element().unwrap_or(&it.class.ty);
+    element.size().ok_or_else(|| of_unknown_size(element))
 }
 
 fn is_empty(it: &Call<'_>) -> Result<Value, Error> {
@@ -182,8 +188,11 @@ fn capacity(it: &Call<'_>) -> Result<Value, Error> {
     ])?;
     let end = libcxx::first(it.target, end)?;
     let bytes = word(&end)?.wrapping_sub(word(&start)?);
-    let bytes = bytes.checked_div(element_size(it.class));
-    Ok(it.number(u128::from(bytes.unwrap_or(0))))
+    let count = match bytes {
+        0 => 0,
+        bytes => bytes / element_size(it)?.max(1),
+    };
+    Ok(it.number(u128::from(count)))
 }
 
 /// Returns whether a class has elements that are pointers to characters' text; keeps the row of a

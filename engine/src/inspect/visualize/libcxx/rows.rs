@@ -193,7 +193,9 @@ pub fn deque(instance: &Instance<'_>) -> Result<View, Error> {
         word(instance.target, &map)?,
         instance.word(&["__map_", "__end_"])?,
     );
-    let bytes = element.size().unwrap_or(0).max(1);
+    let Some(bytes) = element.size().map(|size| size.max(1)) else {
+        return Ok(standard::of_unknown_size(&element));
+    };
     let per_block = if bytes < 256 { BLOCK / bytes } else { 16 };
     let room = end.wrapping_sub(map) / 8;
     let fits = skip

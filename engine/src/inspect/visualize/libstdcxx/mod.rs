@@ -1,5 +1,6 @@
 //! The classes of GNU libstdc++, by the member names of its stable ABI.
 
+pub mod declared;
 mod iterators;
 mod nodes;
 pub(super) mod pointers;

@@ -1,5 +1,6 @@
 //! Containers of contiguous elements or blocks of them.
 
+use super::declared;
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Target, Value, members};
 use crate::inspect::visualize::standard::{self, Instance, walks};
@@ -25,6 +26,11 @@ pub fn text_of_string(target: &dyn Target, string: &Value) -> Result<Value, Erro
 }
 
 pub fn string(instance: &Instance<'_>) -> Result<View, Error> {
+    if let Shape::Composite(class) = instance.value.ty.shape()
+        && let Some(character) = declared::character(&class)
+    {
+        return declared::string(instance, &character);
+    }
     let pointer = text_of_string(instance.target, instance.value)?;
     if members::find(instance.target, instance.value, "_M_string_length")?.is_none() {
         return shared_string(instance.target, &pointer);
@@ -140,7 +146,9 @@ pub fn bitset(instance: &Instance<'_>) -> Result<View, Error> {
 pub fn deque(instance: &Instance<'_>) -> Result<View, Error> {
     let at = |iterator: &str, member: &str| instance.word(&["_M_impl", iterator, member]);
     let element = walks::target_type(&instance.need(&["_M_impl", "_M_start", "_M_cur"])?)?;
-    let size = element.size().unwrap_or(0).max(1);
+    let Some(size) = element.size().map(|size| size.max(1)) else {
+        return Ok(standard::of_unknown_size(&element));
+    };
     let first = at("_M_start", "_M_first")?;
     let block = at("_M_start", "_M_last")?.wrapping_sub(first);
     let map = at("_M_start", "_M_node")?;

@@ -360,8 +360,12 @@ pub(super) fn between(
         return Err(no_pointer());
     };
     let at = word(target, start)?;
-    let size = element.size().unwrap_or(0).max(1);
     let bytes = finish.wrapping_sub(at);
+    let size = match element.size() {
+        Some(size) => size.max(1),
+        None if bytes == 0 => 1,
+        None => return Ok(of_unknown_size(&element)),
+    };
     if finish < at || end < finish || bytes % size != 0 || bytes > PTRDIFF_MAX {
         return Ok(View::Invalid(format!(
             "<invalid: from {at:#x} to {finish:#x}, storage ends at {end:#x}>"
@@ -372,6 +376,14 @@ pub(super) fn between(
         element,
         len: bytes / size,
     })
+}
+
+/// Returns the view of contiguous elements whose number depends on their size, which is unknown.
+pub(super) fn of_unknown_size(element: &Ty) -> View {
+    let name = element.name();
+    View::Invalid(format!(
+        "<unknown number of elements: `{name}` is only declared>"
+    ))
 }
 
 /// Maximum number of nodes to count when the container does not store its length.
