@@ -73,6 +73,7 @@ mod mcp_values;
 mod memory;
 mod moved_sources;
 mod neighbor_lines;
+mod no_operators;
 mod non_stop;
 mod odd_files;
 mod optimized;

@@ -75,6 +75,12 @@ impl Checker<'_> {
         returns: Option<&Ty>,
         node: &'t Node,
     ) -> Checked<'t> {
+        if let Some(limit) = self
+            .limit_of_std(name, node)
+            .filter(|_| arguments.is_empty())
+        {
+            return Ok(limit);
+        }
         let operands = self.operands_to_read("", arguments)?;
         if let Some(call) = self.own_call(name, function, &operands, node)? {
             return Ok(call);
@@ -106,7 +112,7 @@ impl Checker<'_> {
     ) -> Checked<'t> {
         let may_be_known =
             !self.scope.hides_functions(name) && !self.scope.is_chosen_at_run_time(name);
-        if may_be_known && let Some(call) = self.call_of_known(name, &passed, node)? {
+        if may_be_known && let Some(call) = self.call_of_known(name, (arguments, &passed), node)? {
             return Ok(call);
         }
         let callee = self.check(function);
@@ -139,11 +145,12 @@ impl Checker<'_> {
         self.call_of(callee?, passed, returns, node)
     }
 
-    /// Checks a call of the best function of a name whose debug info is known; `None` if there is none.
+    /// Checks a call of the best function of a name whose debug info is known, or of a template of C++'s library;
+    /// `None` if there is none.
     fn call_of_known<'t>(
         &self,
         name: &'t str,
-        passed: &[Expr<'t>],
+        (arguments, passed): (&'t [Node], &[Expr<'t>]),
         node: &'t Node,
     ) -> Result<Option<Expr<'t>>, Stop<'t>> {
         let mut meant = Meant {
@@ -159,7 +166,13 @@ impl Checker<'_> {
         if let Ok(Some(call)) = &mut found {
             c_library::name_as_typed(call, name);
         }
-        found
+        if !matches!(found, Ok(None) | Err(Stop::Wrong(_))) {
+            return found;
+        }
+        match self.template_of_std(name, (passed, arguments), node)? {
+            Some(done) => Ok(Some(done)),
+            None => found,
+        }
     }
 
     /// Returns the candidates for a call by a name. These are the visible functions of that name. C++ adds the

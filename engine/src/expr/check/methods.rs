@@ -121,6 +121,12 @@ impl Checker<'_> {
         }
         let types: Vec<Ty> = operands.iter().map(|it| it.ty.clone()).collect();
         let found = objects.into_iter().find_map(|object| {
+            // Of the functions with these names the ones for constant objects are meant.
+            let name = match name {
+                "begin" if exact::is_const_object(&object) => "cbegin",
+                "end" if exact::is_const_object(&object) => "cend",
+                name => name,
+            };
             let method = library::method(&object.ty, name, &types)?;
             Some((object, method))
         });

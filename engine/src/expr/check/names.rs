@@ -67,7 +67,8 @@ impl Checker<'_> {
             Language::Rust => constant.or_else(|| constants::named(name)),
             _ => constant,
         };
-        match constant.and_then(|value| known(value, node)) {
+        let constant = constant.and_then(|value| known(value, node));
+        match constant.or_else(|| self.constant_of_std(name, node)) {
             Some(found) => Ok(found),
             None => {
                 let variant = match self.language {

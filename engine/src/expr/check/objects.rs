@@ -52,6 +52,12 @@ impl Checker<'_> {
         if let Some(answer) = self.library_comparison(operator, &a, &b, node) {
             return Ok(answer);
         }
+        let mut read = self.library_operator(operator, &a, &b, node);
+        // The program's code makes a string that functions take, too.
+        let may_be_code = (is_text(&a.ty) || is_text(&b.ty)) && self.scope.may_call();
+        if let Some(answer) = read.take_if(|_| !may_be_code) {
+            return Ok(answer);
+        }
         if let Some(answer) = self.units(operator, &a, &b, node) {
             return Ok(answer);
         }
@@ -66,6 +72,9 @@ impl Checker<'_> {
             Err(Stop::Wrong(error)) => Some(error),
             Err(stop) => return Err(stop),
         };
+        if let Some(answer) = read {
+            return Ok(answer);
+        }
         if let Some(compared) = self.rewritten(operator, &a, &b, node)? {
             return Ok(compared);
         }
@@ -166,6 +175,44 @@ impl Checker<'_> {
                     node,
                 ))
             })
+    }
+
+    /// Checks a sum or difference that a library's class defines, of strings and iterators: `s + "x"`, `"x" + s`,
+    /// `it + 1`, `it - v.begin()`.
+    fn library_operator<'t>(
+        &self,
+        operator: Binary,
+        a: &Expr<'t>,
+        b: &Expr<'t>,
+        node: &'t Node,
+    ) -> Option<Expr<'t>> {
+        if self.language != Language::Cpp {
+            return None;
+        }
+        let method = |object: &Expr<'t>, name: &str, other: &Expr<'t>| {
+            library::method(&object.ty, name, std::slice::from_ref(&other.ty))
+        };
+        let answer = |method, object: &Expr<'t>, other: &Expr<'t>| {
+            Some(Expr::answer(
+                method,
+                vec![object.clone(), other.clone()],
+                node,
+            ))
+        };
+        match operator {
+            Binary::Sub => answer(method(a, "operator-", b)?, a, b),
+            Binary::Add => {
+                if let Some(sum) = method(a, "operator+", b) {
+                    return answer(sum, a, b);
+                }
+                let name = match is_text(&b.ty) {
+                    true => library::PREPENDED,
+                    false => "operator+",
+                };
+                answer(method(b, name, a)?, b, a)
+            }
+            _ => None,
+        }
     }
 
     /// Checks an operator that the program defines: a member of the first operand's class, or a free

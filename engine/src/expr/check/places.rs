@@ -427,7 +427,15 @@ impl Checker<'_> {
         object: &'t Node,
         node: &'t Node,
     ) -> Result<Step<'t>, Stop<'t>> {
+        let by_iterator = || library::method(&of.ty, "operator[]", std::slice::from_ref(&by.ty));
         let element = match library::contents(&of.ty) {
+            // An iterator is indexed itself, not its element.
+            Some(Contents::Pointee(_))
+                if self.language == Language::Cpp
+                    && let Some(method) = by_iterator() =>
+            {
+                return Ok(Step::Found(Expr::answer(method, vec![of, by], node)));
+            }
             Some(Contents::Map(_, value)) => {
                 let kind = Kind::Item(Box::new(of), Box::new(by));
                 return Ok(Step::Found(Expr::new(kind, value, node)));

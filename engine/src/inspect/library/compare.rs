@@ -1,6 +1,7 @@
 //! Comparison of values of the libraries' types: element by element, as the libraries define it.
 
 use super::contents::{Contents, contents};
+use super::cpp::iterators;
 use super::elements::Elements;
 use super::method::referent;
 use super::number::{compare_numbers, number, plain};
@@ -149,7 +150,7 @@ fn is_number(ty: &Ty) -> bool {
 }
 
 /// Returns the class of a type of the C++ libraries.
-fn class_name(ty: &Ty) -> String {
+pub(super) fn class_name(ty: &Ty) -> String {
     match ty.strip() {
         Ty::Dwarf(class) => {
             let path = visualize::standard::before_arguments(&class.ty.name);
@@ -185,7 +186,9 @@ fn is_none(ty: &Ty) -> bool {
 }
 
 fn is_unordered(ty: &Ty) -> bool {
-    class_name(ty).starts_with("unordered_") || ty.name().contains("::Hash")
+    class_name(ty).starts_with("unordered_")
+        || ty.name().contains("::Hash")
+        || iterators::is_unordered(ty)
 }
 
 /// Returns whether reading decides if values of these types are equal: a class of the program may
@@ -206,7 +209,7 @@ fn comparable_within(left: &Ty, right: &Ty, depth: usize) -> bool {
     if is_text(&left) && is_text(&right) {
         return true;
     }
-    if is_duration(&left) && is_duration(&right) {
+    if is_duration(&left) && is_duration(&right) || iterators::comparable(&left, &right) {
         return true;
     }
     if is_rust_duration(&left) && is_rust_duration(&right) {
@@ -341,6 +344,9 @@ fn within(
     }
     if !comparable(&a.ty, &b.ty) {
         return Err(refuse());
+    }
+    if iterators::comparable(&a.ty, &b.ty) {
+        return iterators::compare(target, &a, &b).map(Some);
     }
     if is_duration(&a.ty) {
         return time::compare(target, &a, &b);

@@ -67,6 +67,8 @@ pub(super) enum Parameter {
     Small,
     /// A text, or a character of one.
     Text,
+    /// What a string is added to.
+    Piece,
     /// What the class contains: an element, the value of an option.
     Element,
     /// What is compared with elements.
@@ -110,6 +112,7 @@ impl Parameter {
             Parameter::Text => compare::is_text(argument) || compare::is_integer(argument),
             Parameter::Own => compare::comparable(&class.ty, argument),
             Parameter::Row => is_row(argument),
+            Parameter::Piece => cpp::is_piece(class, argument),
             Parameter::Item => class
                 .element()
                 .is_some_and(|it| compare::comparable(it, argument)),
@@ -136,7 +139,7 @@ impl Parameter {
                 Some(Contents::Optional(of) | Contents::Either(of, _)) => Some(of.clone()),
                 _ => class.element().map(by_reference),
             },
-            Parameter::Text | Parameter::Unread => None,
+            Parameter::Text | Parameter::Piece | Parameter::Unread => None,
         }
     }
 }

@@ -19,6 +19,7 @@ mod written;
 
 pub use compare::{active as variant, compare, is_text};
 pub use contents::{Contents, contents};
+pub use cpp::PREPENDED;
 pub use elements::elements;
 pub use method::Method;
 pub use method::referent as referent_type;

@@ -3,19 +3,23 @@
 use super::containers::{data, own_view};
 use crate::ids::error::Error;
 use crate::inspect::library::call::Call;
+use crate::inspect::library::compare::class_name;
 use crate::inspect::library::contents::Contents;
-use crate::inspect::library::method::Parameter::{Index, Text};
+use crate::inspect::library::method::Parameter::{Index, Piece, Text};
 use crate::inspect::library::method::{Class, Row, boolean, element_pointer, size};
 use crate::inspect::library::text;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::text::Unit;
-use crate::inspect::value::{Shape, Ty, Value};
+use crate::inspect::value::{PointerKind, Shape, Ty, Value};
 use crate::inspect::visualize::{self, libcxx, libstdcxx};
 use dwarf::{Language, LoadAddr};
 use std::cmp::Ordering;
 
 /// `std::string::npos`.
 const NPOS: u64 = u64::MAX;
+
+/// The sum of a text and a string, which is the object. It is no name of C++.
+pub const PREPENDED: &str = "operator+ of a text";
 
 /// Methods of `std::string` and `std::string_view`.
 pub const COMMON: &[Row] = &[
@@ -72,6 +76,12 @@ pub const COMMON: &[Row] = &[
 /// Methods of `std::string`.
 pub const OWNED: &[Row] = &[
     Row::new("c_str", &[], element_pointer, data),
+    Row::new("operator+", &[Piece], text_object, |it| {
+        Ok(joined(it, &units(it)?, &part(it, 0)?))
+    }),
+    Row::new(PREPENDED, &[Piece], text_object, |it| {
+        Ok(joined(it, &part(it, 0)?, &units(it)?))
+    }),
     Row::new("capacity", &[], size, capacity),
     Row::new("substr", &[Index, Index], text_object, |it| {
         let text = it.text()?;
@@ -171,10 +181,38 @@ fn part(it: &Call<'_>, index: usize) -> Result<Vec<u32>, Error> {
     if matches!(value.ty.shape(), Shape::Scalar(_)) {
         return Ok(vec![it.integer(index)?.bits as u32]);
     }
-    match text::Text::of(it.target, &value)? {
-        Some(text) => Ok(text.units(unit(it))),
-        None => it.text_of(index).map(|text| text.units(unit(it))),
+    let text = match text::Text::of(it.target, &value)? {
+        Some(text) => text,
+        None => it.text_of(index)?,
+    };
+    let mut units = text.units(unit(it));
+    // A literal is passed by its address, so it ends at the first zero.
+    let end = units.iter().position(|unit| *unit == 0);
+    if let (Ty::Text, Some(end)) = (&value.ty, end) {
+        units.truncate(end);
     }
+    Ok(units)
+}
+
+/// Returns whether a string of bytes is added to a value: a string of the same class, a text, a character.
+pub fn is_piece(class: &Class, argument: &Ty) -> bool {
+    match argument.shape() {
+        Shape::Text => true,
+        Shape::Pointer(of, PointerKind::Raw) => text::is_narrow(&of),
+        Shape::Array(array) => text::is_narrow(&array.element),
+        Shape::Scalar(_) => &*argument.strip().name() == "char",
+        Shape::Composite(_) => {
+            let is_made = matches!(class.ty, Ty::Synthetic(_));
+            class_name(argument) == "basic_string" && (is_made || argument.same_as(&class.ty))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the text of two parts.
+fn joined(it: &Call<'_>, first: &[u32], second: &[u32]) -> Value {
+    let bytes = first.iter().chain(second).map(|unit| *unit as u8);
+    Value::of_bytes(it.returns.clone(), &bytes.collect::<Vec<u8>>())
 }
 
 /// Returns the positions in a text, with its end.

@@ -5,7 +5,7 @@ use crate::ids::error::Error;
 use crate::inspect::value::Ty;
 use crate::inspect::visualize::standard::walks::{self, target_type};
 use crate::inspect::visualize::standard::{Instance, either, owners};
-use crate::inspect::visualize::{View, need, word};
+use crate::inspect::visualize::{View, need, view, word};
 use dwarf::LoadAddr;
 
 pub fn contiguous(instance: &Instance<'_>) -> Result<View, Error> {
@@ -76,5 +76,6 @@ pub fn of_map(instance: &Instance<'_>) -> Result<View, Error> {
         &need(instance.target, &inner, &["__ptr_"])
             .or_else(|_| need(instance.target, &inner, &["__node_"]))?,
     )?;
-    Ok(View::Pointee(inner))
+    // The element, not the iterator inside.
+    view(instance.target, &inner).ok_or_else(|| Error::Unsupported("unknown node type".into()))
 }
