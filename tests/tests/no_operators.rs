@@ -133,6 +133,23 @@ fn templates_are_computed() {
 }
 
 #[test]
+fn comparison_has_the_value_of_the_program() {
+    for fixture in built() {
+        let mut client = DapClient::stopped_at(&fixture, "here");
+        for (expression, variable) in [
+            ("name.compare(\"lump\")", "order"),
+            ("name.compare(1, 2, \"\\xe4\")", "part"),
+            ("name.compare(\"l\")", "longer"),
+        ] {
+            let expected = client.evaluate(variable);
+            assert_eq!(client.evaluate(expression), expected, "{expression}");
+        }
+        assert_eq!(client.evaluate("(bool)owner"), "true");
+        client.disconnect();
+    }
+}
+
+#[test]
 fn constants_are_those_of_the_standard() {
     shows(
         "here",

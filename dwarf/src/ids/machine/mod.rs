@@ -201,6 +201,12 @@ impl Machine {
         }
     }
 
+    /// Returns whether `memcmp` of the C libraries returns the difference of two bytes there, not only its sign:
+    /// glibc and musl do on x86-64, glibc does not on AArch64.
+    pub fn subtracts_bytes(self) -> bool {
+        self == Machine::X86_64
+    }
+
     pub(crate) fn facts(self) -> &'static MachineFacts {
         match self {
             Machine::X86_64 => &x86_64::FACTS,

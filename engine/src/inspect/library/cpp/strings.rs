@@ -1,6 +1,7 @@
 //! Strings and views of them, of any type of characters.
 
 use super::containers::{data, own_view};
+use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::inspect::library::call::Call;
 use crate::inspect::library::compare::class_name;
@@ -11,9 +12,10 @@ use crate::inspect::library::text;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::text::Unit;
 use crate::inspect::value::{PointerKind, Shape, Ty, Value};
+use crate::inspect::visualize::standard::{self, Library};
 use crate::inspect::visualize::{self, libcxx, libstdcxx};
 use dwarf::{Language, LoadAddr};
-use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// `std::string::npos`.
 const NPOS: u64 = u64::MAX;
@@ -62,14 +64,13 @@ pub const COMMON: &[Row] = &[
         Ok(it.truth(starts(&all).any(|at| all[at..].starts_with(&part))))
     }),
     Row::new("compare", &[Text], int, |it| {
-        let order = units(it)?.cmp(&part(it, 0)?);
-        Ok(sign(it, order))
+        Ok(order(it, &units(it)?, &part(it, 0)?))
     }),
     Row::new("compare", &[Index, Index, Text], int, |it| {
         let all = units(it)?;
         let (from, to) = range(it, all.len() as u64)?;
         let own = &all[from as usize..to as usize];
-        Ok(sign(it, own.cmp(&part(it, 2)?)))
+        Ok(order(it, own, &part(it, 2)?))
     }),
 ];
 
@@ -253,8 +254,26 @@ fn search(it: &Call<'_>, side: Side, fits: fn(&[u32], &[u32]) -> bool) -> Result
     Ok(it.number(u128::from(found.map_or(NPOS, |at| at as u64))))
 }
 
-fn sign(it: &Call<'_>, order: Ordering) -> Value {
-    it.number(order as i32 as u128)
+/// Returns the result of `compare`. The standard fixes its sign. The value is that of the library's `memcmp` for
+/// bytes, which may be their difference, and of libstdc++ the difference of the lengths.
+fn order(it: &Call<'_>, own: &[u32], other: &[u32]) -> Value {
+    let (machine, name) = match &it.class.ty {
+        Ty::Dwarf(class) => (class.module().machine(), Arc::from(&*class.ty.name)),
+        made => (Arch::default().machine(), made.name()),
+    };
+    let library = standard::std_class(standard::before_arguments(&name));
+    let of_libcxx = matches!(library, Some((Library::Libcxx, _)));
+    let subtracts = unit(it) == Unit::Byte && machine.subtracts_bytes();
+    let number = |number: u32| i64::from(number);
+    let by = match own.iter().zip(other).find(|(a, b)| a != b) {
+        Some((a, b)) if subtracts => number(*a) - number(*b),
+        Some((a, b)) => (number(*a) - number(*b)).signum(),
+        None => {
+            let by = own.len() as i64 - other.len() as i64;
+            if of_libcxx { by.signum() } else { by }
+        }
+    };
+    it.number(by.clamp(i32::MIN.into(), i32::MAX.into()) as u128)
 }
 
 /// Returns the bounds of `substr(position, count)`.
