@@ -96,6 +96,8 @@ fn iterators_of_other_containers_are_not_compared() {
             ("item - list.begin()", ""),
             ("std::min(number, wide)", "two values of one type"),
             ("std::min(number++, 3)", "assign before the call"),
+            ("(int)at", "dereference it"),
+            ("(long)owner", "dereference it"),
             ("name + 5", ""),
             ("std::numeric_limits<std::string>::max()", ""),
         ] {

@@ -179,6 +179,7 @@ impl Checker<'_> {
                 let message = format!("a cast does not convert `{from}` to `{to}`");
                 return Err(wrong(message, &node.span));
             }
+            self.may_be_number(&of, &ty, node)?;
             return whole(of);
         };
         let target = |ty: &Ty| match ty.shape() {
@@ -212,6 +213,29 @@ impl Checker<'_> {
         of.ty = ty;
         of.span = node.span.clone();
         Ok(of)
+    }
+
+    /// Checks that a cast does not make a number of what a smart pointer, an iterator or an optional refers to: C++
+    /// converts some of them to `bool`, and none to a number.
+    fn may_be_number<'t>(&self, of: &Expr<'_>, ty: &Ty, node: &Node) -> Result<(), Stop<'t>> {
+        use library::Contents::{Either, Optional, Pointee, Unbounded};
+        let refers = matches!(
+            library::contents(&of.ty),
+            Some(Either(..) | Optional(_) | Pointee(_) | Unbounded(_))
+        );
+        let is_bool = scalar(ty).is_some_and(|it| it.kind == ScalarKind::Bool);
+        let has_truth = || library::method(&of.ty, "operator bool", &[]).is_some();
+        if self.language != Language::Cpp
+            || !refers
+            || !c::is_arithmetic(ty)
+            || is_bool && has_truth()
+        {
+            return Ok(());
+        }
+        let (from, to) = (of.ty.name(), ty.name());
+        let message =
+            format!("a cast does not convert `{from}` to `{to}`; dereference it with `*`");
+        Err(wrong(message, &node.span))
     }
 
     fn rust_cast<'t>(&self, of: Expr<'t>, ty: Ty, node: &'t Node) -> Checked<'t> {
