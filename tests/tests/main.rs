@@ -112,6 +112,7 @@ mod stdio;
 mod stepping;
 mod stepping_tables;
 mod stepping_targets;
+mod streams;
 mod stress;
 mod suspended_calls;
 mod swift_names;

@@ -5,6 +5,7 @@ mod containers;
 pub(super) mod iterators;
 mod owners;
 mod parts;
+mod streams;
 mod strings;
 mod values;
 
@@ -61,6 +62,7 @@ pub(super) fn tables(class: &str) -> Vec<&'static [Row]> {
         "weak_ptr" | "__weak_ptr" => vec![owners::WEAK, owners::COUNTS],
         "reference_wrapper" => vec![owners::REFERENCE],
         "__normal_iterator" | "__wrap_iter" => vec![iterators::CONTIGUOUS, values::HELD],
+        name if streams::is_stream(name) => vec![streams::STREAM],
         _ => vec![values::HELD],
     }
 }
