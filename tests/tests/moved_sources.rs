@@ -327,3 +327,41 @@ fn system_library_without_sources_is_disassembled() {
         client.disconnect();
     }
 }
+
+/// Builds that can be repeated record `.` or `/proc/self/cwd` as their folder.
+#[test]
+fn relative_paths_are_below_the_working_directory_or_the_programs_folder() {
+    let moved = moved();
+    let (main, header) = (
+        moved.here.join("src/main.c"),
+        moved.here.join("lib/twice.h"),
+    );
+    let elsewhere = moved.here.parent().expect("a folder");
+    for (prefix, program, cwd) in [
+        ("/proc/self/cwd", elsewhere.join("program"), &*moved.here),
+        (".", elsewhere.join("program"), &*moved.here),
+        (".", moved.here.join("program"), elsewhere),
+    ] {
+        let mut command = Command::new("gcc");
+        command.current_dir(&moved.here).args(["-g", "-O0"]);
+        command.arg(format!(
+            "-ffile-prefix-map={}={prefix}",
+            moved.here.display()
+        ));
+        command.args(["src/main.c", "-o"]).arg(&program);
+        assert!(command.status().expect("gcc runs").success());
+        let mut client = DapClient::spawn();
+        client.launch_program(&program, json!({"cwd": cwd}));
+        client.set_function_breakpoints(&["twice"]);
+        client.configure();
+        client.expect_stopped("function breakpoint");
+        let stack = client.stack();
+        for (frame, path) in stack.iter().zip([&header, &main]) {
+            let shown = frame["source"]["path"].as_str().expect("a path");
+            let shown = fs::canonicalize(shown).unwrap_or_else(|_| shown.into());
+            assert_eq!(shown, *path, "{prefix}: {frame}");
+            assert_eq!(frame["source"]["presentationHint"], Value::Null, "{frame}");
+        }
+        client.disconnect();
+    }
+}

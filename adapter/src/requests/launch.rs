@@ -227,6 +227,7 @@ fn launch(session: &mut Session, plan: &LaunchPlan, console: Console) -> Result<
         session.startup.note(note);
     }
     session.recording_file = None;
+    session.sources.add_root(&plan.launch.cwd);
     match terminal_kind(session, console) {
         Some(kind) => launch_in_terminal(session, plan, kind)?,
         None => opening::launch(session, &plan.launch)?,

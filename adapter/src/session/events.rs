@@ -130,6 +130,9 @@ fn thread_event(session: &mut Session, reason: ThreadEventReason, id: ThreadId) 
 }
 
 fn module_loaded(session: &mut Session, info: &ModuleInfo) {
+    if let Some(folder) = info.path.parent().filter(|_| info.is_program) {
+        session.sources.add_root(folder);
+    }
     if !session.reported.announced {
         return;
     }

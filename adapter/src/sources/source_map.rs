@@ -91,6 +91,9 @@ pub struct Sources {
     map: SourceMap,
     /// Folders of the debug info and their local equivalents, inferred from breakpoints.
     learnt: Vec<(PathBuf, PathBuf)>,
+    /// Folders that relative paths of the debug info may refer to: the program's working directory, its own
+    /// folder.
+    roots: Vec<PathBuf>,
     rust: RustSources,
     known: HashMap<PathBuf, Source>,
     columns: Columns,
@@ -132,9 +135,26 @@ impl Sources {
         self.map.to_debug_info(path)
     }
 
+    /// Adds a folder that relative paths of the debug info may refer to, after those that were added before.
+    pub fn add_root(&mut self, folder: &Path) {
+        if folder.is_absolute() && !self.roots.iter().any(|it| it == folder) {
+            self.roots.push(folder.to_owned());
+            self.known.clear();
+        }
+    }
+
+    /// Returns the file in one of the folders for relative paths, if the path is relative.
+    fn in_roots(&self, path: &Path) -> Option<PathBuf> {
+        let inside = relative(path)?;
+        let mut candidates = self.roots.iter().map(|root| root.join(inside));
+        candidates.find(|it| it.is_file())
+    }
+
     /// Records that a breakpoint maps `path` of the debug info to the client's path `spelling`.
     pub fn learn(&mut self, path: &Path, spelling: &Path) {
-        if path == spelling || self.map.to_local(path).is_file() {
+        let local = self.map.to_local(path);
+        let is_known = local != path || relative(path).is_none();
+        if path == spelling || is_known && local.is_file() {
             return;
         }
         let (mut from, mut to) = (path, spelling);
@@ -159,7 +179,8 @@ impl Sources {
     /// Converts a path in the debug info to one on this machine; `None` if unknown.
     fn locate(&mut self, path: &Path) -> Option<PathBuf> {
         let local = self.map.to_local(path);
-        if local != path || local.is_file() {
+        // Our own working directory is not the one that a relative path refers to.
+        if local != path || relative(path).is_none() && local.is_file() {
             return Some(local);
         }
         for (from, to) in &self.learnt {
@@ -169,6 +190,9 @@ impl Sources {
             {
                 return Some(learnt);
             }
+        }
+        if let Some(found) = self.in_roots(path) {
+            return Some(found);
         }
         let Some((prefix, rest)) = rust_library(path) else {
             return Some(local);
@@ -268,6 +292,15 @@ fn md5_of(md5: &[u8; 16]) -> Checksum {
     Checksum {
         algorithm: MD5,
         checksum,
+    }
+}
+
+/// Returns the part of a path that is relative to some working directory: builds that can be repeated record
+/// `.` or `/proc/self/cwd` as theirs.
+fn relative(path: &Path) -> Option<&Path> {
+    match path.strip_prefix("/proc/self/cwd") {
+        Ok(rest) => Some(rest),
+        Err(_) => path.is_relative().then_some(path),
     }
 }
 
