@@ -27,6 +27,7 @@ mod core_files;
 mod counted_sites;
 mod cpp_calls;
 mod cpp_conversions;
+mod cpp_coroutines;
 mod cpp_language;
 mod crashes;
 mod data_breakpoints;

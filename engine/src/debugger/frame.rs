@@ -3,6 +3,7 @@
 mod c_library;
 mod callers;
 mod coroutine;
+mod cpp_coroutine;
 mod enter;
 mod eval;
 mod exception;

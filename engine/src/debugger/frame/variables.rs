@@ -21,6 +21,12 @@ impl FrameScope<'_> {
             return Ok(Vec::new());
         };
         let scopes = self.scopes();
+        let coroutine = scopes.first().and_then(|it| self.coroutine_body(it));
+        let is_its_parameter = |it: &Variable| {
+            coroutine
+                .as_ref()
+                .is_some_and(|body| body.has_parameter(it))
+        };
         let most = scopes.iter().map(|scope| scope.variables.len()).sum();
         let mut named: Vec<Named> = Vec::with_capacity(most);
         let mut variables: Vec<&Variable> = Vec::with_capacity(most);
@@ -47,7 +53,11 @@ impl FrameScope<'_> {
                 }
                 let shown = match variable.artificial {
                     _ if variable.name.is_empty() => false,
-                    true => is_given(&variable.name) || lambda::stands_for_capture(variable, scope),
+                    true => {
+                        is_given(&variable.name)
+                            || lambda::stands_for_capture(variable, scope)
+                            || is_its_parameter(variable)
+                    }
                     false => true,
                 };
                 let known = || named.iter().any(|it| it.name == variable.name);
@@ -66,13 +76,17 @@ impl FrameScope<'_> {
                     name: variable.name.clone(),
                     expression: Some(variable.name.clone()),
                     value: value(),
-                    is_parameter: variable.kind == VariableKind::Parameter,
+                    is_parameter: variable.kind == VariableKind::Parameter
+                        || is_its_parameter(variable),
                     declaration: variable.declaration.clone(),
                 });
             }
         }
         self.restore_kept(&mut named);
         self.drop_captured(&mut named, &variables);
+        if let Some(body) = coroutine {
+            body.sort(&mut named);
+        }
         Ok(named)
     }
 
