@@ -52,7 +52,7 @@ pub use ids::error::Error;
 pub use ids::memory::{Memory, Unreadable};
 pub use ids::register::{self, Register, Registers};
 pub use ids::source::{LineLocation, LineRow, SourceFile, SourceLocation};
-pub use ids::symbol::{Symbol, SymbolKind};
+pub use ids::symbol::{SharedSymbol, Symbol, SymbolKind};
 pub use ids::{
     CTypes, DieRef, Language, LongDouble, Machine, Segment, SymbolStatus, ThreadStorage,
 };

@@ -1,14 +1,14 @@
 //! What the headers and segments of an image say, and its symbols.
 
 use crate::entries::objects::Objects;
-use crate::file::elf::function_slots;
 use crate::file::elf::versions::{self, Versioned};
+use crate::file::elf::{Elf, function_slots};
 use crate::file::macho;
 use crate::file::object::{Format, Image};
 use crate::file::symbol_table;
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::error::Error;
-use crate::ids::symbol::{Symbol, SymbolKind};
+use crate::ids::symbol::{SharedSymbol, Symbol, SymbolKind};
 use crate::ids::{CTypes, Machine, Segment, SymbolStatus, ThreadStorage};
 use crate::module::Module;
 use std::path::{Path, PathBuf};
@@ -209,6 +209,49 @@ impl Module {
     /// [`Module::symbols_named`] this reads only the dynamic symbols.
     pub fn exported(&self, name: &str) -> Option<FileAddr> {
         symbol_table::exported(&self.image, name)
+    }
+
+    /// Returns how the image shares the symbol of a raw name with other images; `None`: it neither
+    /// defines it for them nor refers to theirs. The first call reads the dynamic symbols and relocations.
+    pub fn shared_symbol(&self, name: &str) -> Option<SharedSymbol> {
+        match &self.image.format {
+            Format::Elf(elf) => elf.shared_symbol(&self.image, name),
+            Format::MachO(_) => Some(SharedSymbol {
+                definition: Some(self.exported(name)?),
+                ..SharedSymbol::default()
+            }),
+        }
+    }
+
+    /// Returns a raw name under which other images may refer to the data at an address: `preferred` if
+    /// it is one.
+    pub fn shared_data<'a>(&self, addr: FileAddr, preferred: &'a str) -> Option<&'a str> {
+        match &self.image.format {
+            Format::Elf(elf) => elf.shared_data(&self.image, addr, preferred),
+            Format::MachO(_) => {
+                let exported = self.exported(preferred);
+                (exported == Some(addr)).then_some(preferred)
+            }
+        }
+    }
+
+    /// Returns the names of the libraries that an ELF image was linked with, as they are in the file.
+    pub fn needed_libraries(&self) -> &[&'static str] {
+        let elf = self.image.elf();
+        elf.map_or(&[], |elf| &elf.linking(&self.image).needed)
+    }
+
+    /// Returns whether an image of ELF goes by a name among [`Module::needed_libraries`] of another one.
+    pub fn is_library_named(&self, name: &str) -> bool {
+        let known = |elf: &Elf| elf.linking(&self.image).name == Some(name);
+        let file = self.image.path.file_name();
+        self.image.elf().is_some_and(known) || file.is_some_and(|file| file == name)
+    }
+
+    /// Returns whether an image uses its own definitions, whatever others define (`-Bsymbolic`).
+    pub fn is_symbolic(&self) -> bool {
+        let elf = self.image.elf();
+        elf.is_some_and(|elf| elf.linking(&self.image).is_symbolic)
     }
 
     /// Returns the addresses of the functions with these raw names, local ones included, each with

@@ -8,12 +8,13 @@ use super::place::Terms;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::arch::{Arch, TlsTemplate};
 use crate::expr::constants::enumerator;
+use crate::images::binding;
 use crate::images::modules::{Loaded, Modules};
 use crate::images::names::{CodePlace, Static};
 use crate::inspect::value::{Shape, Ty};
 use dwarf::{
-    CTypes, Function, Language, LoadAddr, LoadBias, Module, StaticLocation, TypeId, Variable,
-    VariableKind,
+    CTypes, Function, Language, LoadAddr, LoadBias, Memory, Module, StaticLocation, TypeId,
+    Variable, VariableKind,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 /// The innermost frame of a thread at a given address.
 pub(crate) struct CodeScope<'a> {
     modules: &'a Modules,
+    /// The memory of the process, in which the loader has bound the code; `None`: it is not read.
+    memory: Option<&'a dyn Memory>,
     pc: LoadAddr,
     function: Option<Arc<Function>>,
     /// Number of inlined calls inside the frame.
@@ -30,12 +33,19 @@ pub(crate) struct CodeScope<'a> {
 }
 
 impl<'a> CodeScope<'a> {
-    /// Returns the scope at an address, for the frame outside `depth` inlined calls.
-    pub(crate) fn at(modules: &'a Modules, pc: LoadAddr, depth: usize) -> CodeScope<'a> {
+    /// Returns the scope at an address, for the frame outside `depth` inlined calls. Without `memory`, the
+    /// definition of a name that several images define is only that of the usual order.
+    pub(crate) fn at(
+        modules: &'a Modules,
+        memory: Option<&'a dyn Memory>,
+        pc: LoadAddr,
+        depth: usize,
+    ) -> CodeScope<'a> {
         let loaded = modules.at(pc);
         let function = loaded.and_then(|loaded| loaded.module.function_at(loaded.bias.file(pc)));
         CodeScope {
             modules,
+            memory,
             pc,
             function,
             depth,
@@ -144,6 +154,7 @@ impl<'a> CodeScope<'a> {
             loaded,
             addr,
             scopes,
+            memory: self.memory,
         })
     }
 
@@ -168,10 +179,17 @@ impl<'a> CodeScope<'a> {
 
     fn static_value(&self, found: Static<'_>) -> Result<Option<RuntimeValue>, NotCompilable> {
         let value = match found {
-            Static::Variable(loaded, variable) => self.found(loaded, &variable)?,
+            Static::Variable(loaded, variable) => self.own(loaded, &variable)?,
             Static::Elsewhere(loaded, variable, addr) => {
                 let ty = Ty::of(&loaded.module, loaded.bias, variable.ty);
                 let address = Address::of(Base::Zero, addr.0 as i64);
+                RuntimeValue::new(ty, RuntimeLocation::Memory(address))
+            }
+            Static::ThreadLocal(loaded, variable, home, offset) => {
+                let start = thread_local(self.modules.arch(), home);
+                let start = start.ok_or("the thread-local storage of a library")?;
+                let ty = Ty::of(&loaded.module, loaded.bias, variable.ty);
+                let address = Address::of(Base::Thread, start.wrapping_add(offset as i64));
                 RuntimeValue::new(ty, RuntimeLocation::Memory(address))
             }
             Static::Enumerator(loaded, enumeration, name) => {
@@ -204,6 +222,18 @@ impl<'a> CodeScope<'a> {
     }
 
     fn found(&self, loaded: &Loaded, variable: &Variable) -> Result<RuntimeValue, NotCompilable> {
+        if binding::may_be_shared(variable) {
+            let found = self
+                .modules
+                .with_storage(loaded, variable.clone(), self.memory);
+            let value = self.static_value(found)?;
+            return value.ok_or_else(|| "its storage is unknown".into());
+        }
+        self.own(loaded, variable)
+    }
+
+    /// Returns a variable where its own image has it.
+    fn own(&self, loaded: &Loaded, variable: &Variable) -> Result<RuntimeValue, NotCompilable> {
         let is_local = matches!(variable.kind, VariableKind::Parameter | VariableKind::Local);
         let function = self.function.as_deref().filter(|_| is_local);
         let pc = match is_local {
@@ -300,7 +330,7 @@ impl Scope for CodeScope<'_> {
         let mut declared = declared.filter_map(|scope| loaded.module.value_in_block(name, scope));
         if variable.is_none()
             && let Some(declared) = declared.next()
-            && let Some(found) = self.modules.meant(loaded, declared)
+            && let Some(found) = self.modules.meant(loaded, declared, self.memory)
         {
             return self.static_value(found);
         }

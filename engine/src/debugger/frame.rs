@@ -105,6 +105,7 @@ impl FrameScope<'_> {
             loaded,
             addr: loaded.bias.file(self.pc()?),
             scopes: self.scopes(),
+            memory: Some(&self.memory),
         })
     }
 
@@ -159,11 +160,18 @@ impl FrameScope<'_> {
     /// Returns the value of what a name means outside the frame's blocks.
     fn static_value(&self, found: Static<'_>) -> Result<Option<Value>, Error> {
         match found {
-            Static::Variable(loaded, variable) => self
-                .value_of(&loaded.module, loaded.bias, &variable)
-                .map(Some),
+            Static::Variable(loaded, variable) => {
+                let ty = Ty::of(&loaded.module, loaded.bias, variable.ty);
+                let value = self.own_value(ty, &loaded.module, loaded.bias, &variable);
+                value.map(Some)
+            }
             Static::Elsewhere(loaded, variable, addr) => {
                 let ty = Ty::of(&loaded.module, loaded.bias, variable.ty);
+                Ok(Some(Value::new(ty, ValueLocation::Memory(addr, None))))
+            }
+            Static::ThreadLocal(loaded, variable, home, offset) => {
+                let ty = Ty::of(&loaded.module, loaded.bias, variable.ty);
+                let addr = self.thread_storage(home.bias)? + offset;
                 Ok(Some(Value::new(ty, ValueLocation::Memory(addr, None))))
             }
             Static::Enumerator(loaded, enumeration, name) => {

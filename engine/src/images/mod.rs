@@ -43,8 +43,13 @@
 //!   the frame's unit declares, once. If it does not declare the name, the names of all units, once:
 //!   from the cache on disk, from clang's `.debug_names`, else from the entries. Until that is done,
 //!   the few units that `.gdb_index` or a search for the string finds
+//! - a variable that another image may define, too (or a function, in a call): of the frame's image its
+//!   dynamic symbols and relocations, and the word in the process that the loader has written; of all
+//!   images the dynamic symbols only if there is none
+//! - an entry that dwz has shared between units: the beginnings of all units, once
 //! - a macro: the macro information of the frame's unit up to the line
 
+pub(crate) mod binding;
 pub(crate) mod body;
 pub(crate) mod derived;
 pub(crate) mod indexer;

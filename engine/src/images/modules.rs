@@ -33,6 +33,8 @@ pub struct Loaded {
     is_loader: bool,
     /// Whether it is in the loader's list (the program, the loader and the vdso stay without it).
     listed: bool,
+    /// The number of its namespace; images see definitions of their own one.
+    pub(crate) namespace: usize,
 }
 
 impl Loaded {
@@ -232,6 +234,7 @@ impl Modules {
             is_program,
             is_loader: false,
             listed,
+            namespace: 0,
         });
         id
     }

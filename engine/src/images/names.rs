@@ -3,8 +3,8 @@
 
 use crate::images::modules::{Loaded, Modules};
 use dwarf::{
-    Declaration, FileAddr, Function, Language, LoadAddr, Module, Scope, SimpleLocation, TypeId,
-    TypeKind, Variable, VariableKind, VisiblePaths,
+    Declaration, FileAddr, Function, Language, LoadAddr, Memory, Scope, TypeId, TypeKind, Variable,
+    VisiblePaths,
 };
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ pub(crate) struct CodePlace<'a> {
     pub(crate) addr: FileAddr,
     /// The scopes of the frame at the address, outermost first.
     pub(crate) scopes: Vec<&'a Scope>,
+    /// The memory of the process, in which the loader has bound the code.
+    pub(crate) memory: Option<&'a dyn Memory>,
 }
 
 /// A value with static storage that a name means.
@@ -22,6 +24,9 @@ pub(crate) enum Static<'a> {
     Variable(&'a Loaded, Variable),
     /// A variable that is declared in an image and has storage in another one, at an address.
     Elsewhere(&'a Loaded, Variable, LoadAddr),
+    /// A variable that is declared in an image and has storage in another one's thread-local storage, at
+    /// an offset.
+    ThreadLocal(&'a Loaded, Variable, &'a Loaded, u64),
     /// An enumerator of an enumeration.
     Enumerator(&'a Loaded, TypeId, String),
     /// Functions, by a qualified name.
@@ -95,11 +100,6 @@ impl CodePlace<'_> {
     }
 }
 
-/// Returns whether a variable has its storage in its image.
-fn has_storage(module: &Module, variable: &Variable) -> bool {
-    !variable.is_only_declared || module.thread_local_offset(variable).is_some()
-}
-
 /// Returns whether types with a name that a place of C++ does not see are one: `value_type` of one class
 /// is not that of another.
 fn is_only_one(place: &CodePlace<'_>, loaded: &Loaded, name: &str, all: &[TypeId]) -> bool {
@@ -144,7 +144,7 @@ impl Modules {
         if let Some(place) = place {
             let module = &place.loaded.module;
             if let Some(declared) = module.value_around(name, &place.scopes, place.addr) {
-                return self.meant(place.loaded, declared);
+                return self.meant(place.loaded, declared, place.memory);
             }
             // A type hides what the unit does not declare.
             if module.is_type_name(name, &place.scopes, place.addr) {
@@ -162,13 +162,13 @@ impl Modules {
                 continue;
             };
             if first.is_visible {
-                return Some(self.with_storage(loaded, first.variable));
+                return self.seen_from(place, loaded, first.variable);
             }
             hidden = hidden.or(Some((loaded, first.variable)));
         }
         // `::name` is a name of the global namespace alone.
         if let Some((loaded, variable)) = hidden.filter(|_| !name.starts_with("::")) {
-            return Some(Static::Variable(loaded, variable));
+            return self.seen_from(place, loaded, variable);
         }
         if let Some(found) = self.member_of_other_unit(name, place) {
             return Some(found);
@@ -223,6 +223,7 @@ impl Modules {
         name: &str,
         place: Option<&CodePlace<'a>>,
     ) -> Option<Static<'a>> {
+        let memory = place.and_then(|place| place.memory);
         let (path, last) = name.rsplit_once("::")?;
         if path.is_empty() || last.contains('>') {
             return None;
@@ -230,7 +231,10 @@ impl Modules {
         if let Some((loaded, id)) = self.type_named(path, place)
             && let Some(declared) = loaded.module.member_value(id, last)
         {
-            return self.meant(loaded, declared);
+            return match declared {
+                Declaration::Variable(variable) => self.seen_from(place, loaded, variable),
+                declared => self.meant(loaded, declared, memory),
+            };
         }
         // Only C++ has enumerators that a namespace qualifies.
         let is_cpp = |place: &CodePlace<'_>| {
@@ -241,79 +245,25 @@ impl Modules {
         }
         self.images_from(place).find_map(|loaded| {
             let declared = loaded.module.enumerator_named(name)?;
-            self.meant(loaded, declared)
+            self.meant(loaded, declared, memory)
         })
     }
 
-    /// Returns what a declaration of an image means.
+    /// Returns what a declaration of an image means. `memory`: see [`Modules::with_storage`].
     pub(crate) fn meant<'a>(
         &'a self,
         loaded: &'a Loaded,
         declared: Declaration,
+        memory: Option<&dyn Memory>,
     ) -> Option<Static<'a>> {
         Some(match declared {
-            Declaration::Variable(variable) => self.with_storage(loaded, variable),
+            Declaration::Variable(variable) => self.with_storage(loaded, variable, memory),
             Declaration::Enumerator { enumeration, name } => {
                 Static::Enumerator(loaded, enumeration, name)
             }
             Declaration::Function(name) => Static::Functions(name),
             Declaration::Type(_) => return None,
         })
-    }
-
-    /// Returns a variable with the storage that the dynamic linker gave it: of all images that
-    /// export it, the first one's. A program has copies of the variables of libraries that it uses
-    /// (`R_X86_64_COPY`).
-    pub(crate) fn with_storage<'a>(&'a self, loaded: &'a Loaded, variable: Variable) -> Static<'a> {
-        let is_static = variable.kind == VariableKind::Static && variable.is_external;
-        if !is_static {
-            return Static::Variable(loaded, variable);
-        }
-        if variable.is_only_declared && loaded.module.thread_local_offset(&variable).is_none() {
-            return self.defined_elsewhere(loaded, variable);
-        }
-        let is_plain = matches!(variable.place, Some(SimpleLocation::Address(_)));
-        let symbol = variable.symbol().to_owned();
-        if loaded.is_program || !is_plain || loaded.module.exported(&symbol).is_none() {
-            return Static::Variable(loaded, variable);
-        }
-        let earlier = self.loaded.iter().take_while(|it| it.id != loaded.id);
-        let copy = earlier.filter_map(|it| Some(it.bias.load(it.module.exported(&symbol)?)));
-        match copy.into_iter().next() {
-            Some(addr) => Static::Elsewhere(loaded, variable, addr),
-            None => Static::Variable(loaded, variable),
-        }
-    }
-
-    /// Finds the definition of a variable that an image only declares.
-    fn defined_elsewhere<'a>(&'a self, loaded: &'a Loaded, variable: Variable) -> Static<'a> {
-        let symbol = variable.symbol().to_owned();
-        // The symbol of the image itself: an unit without debug info, or the copy of a library's
-        // variable.
-        if let Some(own) = loaded.module.global_object(&symbol) {
-            let addr = loaded.bias.load(own);
-            return Static::Elsewhere(loaded, variable, addr);
-        }
-        let exported = self.loaded.iter();
-        let mut exported = exported.filter_map(|it| Some((it, it.module.exported(&symbol)?)));
-        if let Some((other, addr)) = exported.next() {
-            let qualified = variable.qualified_name();
-            let paths = VisiblePaths::global(&qualified);
-            // Its own image knows thread-local variables.
-            let defined = other.module.statics_visible(&qualified, &paths, None);
-            let defined = defined.into_iter().find(|it| it.is_visible);
-            return match defined {
-                Some(defined) if has_storage(&other.module, &defined.variable) => {
-                    Static::Variable(other, defined.variable)
-                }
-                // Not that of a thread-local variable.
-                _ if other.module.global_object(&symbol) == Some(addr) => {
-                    Static::Elsewhere(loaded, variable, other.bias.load(addr))
-                }
-                _ => Static::Variable(loaded, variable),
-            };
-        }
-        Static::Variable(loaded, variable)
     }
 
     /// Returns the type that a name means at a place.
@@ -351,7 +301,8 @@ impl Modules {
     }
 
     /// Returns the functions of a name in the first image that has some that can be seen from a
-    /// place: those of its unit or with external linkage; else the first image's others.
+    /// place: those of its unit or with external linkage, as the place's code
+    /// calls them; else the first image's others.
     pub(crate) fn functions_seen<'a>(
         &'a self,
         name: &str,
@@ -380,7 +331,11 @@ impl Modules {
             };
             if functions.iter().any(is_visible) {
                 functions.retain(is_visible);
-                return Some((loaded, functions));
+                let found = (loaded, functions);
+                return Some(match place {
+                    Some(place) => self.called_from(place, found),
+                    None => found,
+                });
             }
             if hidden.is_none() && !functions.is_empty() {
                 hidden = Some((loaded, functions));

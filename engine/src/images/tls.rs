@@ -78,6 +78,23 @@ pub(crate) fn block(
     }
 }
 
+/// Returns the image to which the loader gave a number for its thread-local variables.
+pub(crate) fn image_with_number<'a>(
+    modules: &'a Modules,
+    memory: &dyn Memory,
+    number: u64,
+) -> Option<&'a Loaded> {
+    if number == 0 {
+        return None;
+    }
+    let glibc = Glibc::find(modules, memory)?;
+    let maps = modules.link_maps(memory);
+    let has_number = |map: &LoadAddr| memory.read_uint(*map + glibc.module_id, 8) == Ok(number);
+    let (_, bias) = maps.into_iter().find(|(map, _)| has_number(map))?;
+    let with_storage = |it: &&Loaded| it.bias == bias && it.module.thread_storage().is_some();
+    modules.loaded.iter().find(with_storage)
+}
+
 /// Maximum plausible key of thread-specific data of macOS.
 const MAX_KEY: u64 = 1 << 16;
 

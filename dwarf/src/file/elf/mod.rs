@@ -2,12 +2,14 @@
 
 pub(crate) mod function_slots;
 mod linkage_stubs;
+mod shared_symbols;
 pub(crate) mod symbols;
 pub(crate) mod versions;
 
 use crate::file::object::{Format, Image, Section, slice, string_at, u16_at, u32_at, u64_at};
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::{Machine, Segment, ThreadStorage};
+use shared_symbols::{Linking, SharedSymbols};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -39,6 +41,8 @@ pub(crate) struct Elf {
     pub(crate) eh_frame_hdr: Option<(u64, &'static [u8])>,
     /// Indexes of the entries of `.rela.dyn`, by the address that they relocate.
     relocations: OnceLock<Vec<u32>>,
+    shared: OnceLock<SharedSymbols>,
+    linking: OnceLock<Linking>,
 }
 
 /// The fields of a section's header that only readers of ELF use.

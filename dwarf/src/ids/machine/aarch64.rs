@@ -47,6 +47,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
         jump_slot: 1026,
         relative: 1027,
         indirect: 1032,
+        thread_module: 1028,
     }),
     code: Some(CodePatterns {
         ends_with_call,

@@ -109,6 +109,8 @@ pub(crate) struct Relocations {
     pub(crate) relative: u64,
     /// To the result of the resolver at the addend.
     pub(crate) indirect: u64,
+    /// To the number of the image with a thread-local variable; the offset is in the next word.
+    pub(crate) thread_module: u64,
 }
 
 impl Relocations {

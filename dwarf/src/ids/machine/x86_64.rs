@@ -35,6 +35,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
         jump_slot: 7,
         relative: 8,
         indirect: 37,
+        thread_module: 16,
     }),
     code: Some(CodePatterns {
         ends_with_call,

@@ -84,7 +84,7 @@ impl Program {
         let source = sources.next().expect("the source");
         let places = loaded.module.line_locations(&source, line);
         let pc = loaded.bias.load(places[0].addr);
-        let scope = CodeScope::at(&self.modules, pc, 0);
+        let scope = CodeScope::at(&self.modules, None, pc, 0);
         let expression = Expression::parse(text, scope.language()).expect("an expression");
         match Condition::compile(&expression, &scope) {
             Ok(condition) => Ok(listing(&condition).swap_remove(0)),

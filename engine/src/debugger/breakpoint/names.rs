@@ -109,7 +109,10 @@ pub(super) fn check_in_frame(
     let Some(condition) = &breakpoint.program.condition else {
         return Names::Known;
     };
-    let here = NameScope::at(modules, CodeScope::at(modules, frame.code, frame.depth));
+    let here = NameScope::at(
+        modules,
+        CodeScope::at(modules, None, frame.code, frame.depth),
+    );
     // Without a local of the frame it is evaluated in the function that accesses the data.
     let mentioned = condition.mentioned();
     if !mentioned.iter().any(|it| here.has_local(it.name)) {
@@ -143,7 +146,7 @@ fn check(breakpoint: &Breakpoint, modules: &Modules) -> Checked {
     let places = places.iter().filter(|_| !expressions.is_empty());
     let places: Vec<_> = places
         .map(|place| {
-            let scope = CodeScope::at(modules, place.addr, place.hidden);
+            let scope = CodeScope::at(modules, None, place.addr, place.hidden);
             (place.addr, NameScope::at(modules, scope))
         })
         .collect();

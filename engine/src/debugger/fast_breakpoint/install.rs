@@ -137,6 +137,7 @@ impl Debugger {
                 &segments,
                 &CodeScope::at(
                     &self.images.modules,
+                    Some(&self.inferior.memory()),
                     addr,
                     self.stops.breakpoints.hidden(id, addr),
                 ),
@@ -250,7 +251,9 @@ impl Debugger {
         let breakpoints = &self.stops.breakpoints;
         let thread = self.inferior.jumps.thread_number.flatten();
         let hidden = breakpoints.hidden(id, site);
-        let scope = CodeScope::at(&self.images.modules, site, hidden).with_thread_number(thread);
+        let memory = self.inferior.memory();
+        let scope = CodeScope::at(&self.images.modules, Some(&memory), site, hidden);
+        let scope = scope.with_thread_number(thread);
         let message = breakpoints
             .message(id)
             .filter(|_| logs_in_process(count.map(|count| count.hit)))
@@ -316,7 +319,8 @@ impl Debugger {
             (Some(condition), _) => {
                 let thread = self.inferior.jumps.thread_number.flatten();
                 let hidden = breakpoints.hidden(id, site);
-                let scope = CodeScope::at(&self.images.modules, site, hidden);
+                let memory = self.inferior.memory();
+                let scope = CodeScope::at(&self.images.modules, Some(&memory), site, hidden);
                 Condition::compile(condition, &scope.with_thread_number(thread))
             }
             (None, Some(expected)) => Condition::of_expected(self.inferior.arch, &[expected]),

@@ -35,7 +35,7 @@ impl FrameScope<'_> {
                     return self.kept_instead(name, value()).map(Some);
                 }
                 if let Some(declared) = loaded.module.value_in_block(name, scope)
-                    && let Some(found) = self.modules.meant(loaded, declared)
+                    && let Some(found) = self.modules.meant(loaded, declared, Some(&self.memory))
                 {
                     return self.static_value(found);
                 }

@@ -3,17 +3,20 @@
 use super::FrameScope;
 use crate::ids::FrameKey;
 use crate::ids::error::Error;
+use crate::images::binding;
+use crate::images::modules::Loaded;
 use crate::images::names::Static;
 use crate::inspect::value::{Ty, Value, ValueLocation};
 use dwarf::{
-    CallerFrame, FrameAddress, FrameContext, LoadAddr, LoadBias, Location, Module, Registers,
-    Unwinder, Unwound, Variable, VariableKind,
+    CallerFrame, FrameAddress, FrameContext, LoadAddr, LoadBias, Location, Memory, Module,
+    Registers, Unwinder, Unwound, Variable, VariableKind,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
 
 impl FrameScope<'_> {
-    /// Returns the value of a variable of `module` in this frame.
+    /// Returns the value of a variable of `module` in this frame, where the code of that image has it:
+    /// one with static storage may be another image's.
     pub(super) fn value_of(
         &self,
         module: &Arc<Module>,
@@ -31,22 +34,40 @@ impl FrameScope<'_> {
         bias: LoadBias,
         variable: &Variable,
     ) -> Result<Value, Error> {
-        // `extern` in a function's block, for example.
-        if variable.is_only_declared
-            && let Some(loaded) = self.modules.loaded.iter().find(|it| it.bias == bias)
+        let is_it = |it: &&Loaded| it.bias == bias && Arc::ptr_eq(&it.module, module);
+        if binding::may_be_shared(variable)
+            && let Some(loaded) = self.modules.loaded.iter().find(is_it)
         {
-            match self.modules.with_storage(loaded, variable.clone()) {
+            let memory = Some(&self.memory as &dyn Memory);
+            match self.modules.with_storage(loaded, variable.clone(), memory) {
                 Static::Elsewhere(_, _, addr) => {
                     return Ok(Value::new(ty, ValueLocation::Memory(addr, None)));
                 }
-                Static::Variable(other, defined)
-                    if !defined.is_only_declared || other.bias != bias =>
+                Static::ThreadLocal(_, _, home, offset) => {
+                    let addr = self.thread_storage(home.bias)? + offset;
+                    return Ok(Value::new(ty, ValueLocation::Memory(addr, None)));
+                }
+                // `extern` in a function's block, for example.
+                Static::Variable(home, defined)
+                    if defined.id != variable.id || home.id != loaded.id =>
                 {
-                    return self.value_of(&other.module, other.bias, &defined);
+                    let ty = Ty::of(&home.module, home.bias, defined.ty);
+                    return self.own_value(ty, &home.module, home.bias, &defined);
                 }
                 _ => {}
             }
         }
+        self.own_value(ty, module, bias, variable)
+    }
+
+    /// Returns the value of a variable where its own image has it.
+    pub(super) fn own_value(
+        &self,
+        ty: Ty,
+        module: &Arc<Module>,
+        bias: LoadBias,
+        variable: &Variable,
+    ) -> Result<Value, Error> {
         let (location, registers, key) = self.location_of(module, bias, variable, None)?;
         let ty = match ty.has_dynamic_array() {
             true => ty.with_bounds(&|array| {

@@ -95,7 +95,8 @@ impl Debugger {
         let loaded = self.images.modules.at(site).ok_or("its code is unknown")?;
         let place = loaded.module.frame_address_at(loaded.bias.file(site));
         let place = place.ok_or("the address of the frame is unknown there")?;
-        let scope = CodeScope::at(&self.images.modules, site, 0);
+        let memory = self.inferior.memory();
+        let scope = CodeScope::at(&self.images.modules, Some(&memory), site, 0);
         let frame = Measured::frame_address(place, &scope);
         Ok(frame.map_err(|why| why.to_string())?)
     }
@@ -112,7 +113,9 @@ impl Debugger {
         let own = self.site_query(id, entry, hidden, query);
         let own = own.ok_or("the tracepoint was removed")?;
         let query = &own.query;
-        let scope = CodeScope::at(&self.images.modules, entry, hidden).with_thread_number(number);
+        let memory = self.inferior.memory();
+        let scope = CodeScope::at(&self.images.modules, Some(&memory), entry, hidden);
+        let scope = scope.with_thread_number(number);
         let calls = query.records_calls().then(|| Calls {
             returned: self.returned_at(entry),
         });
@@ -167,7 +170,8 @@ impl Debugger {
         if let Some(known) = self.traces.get(id)?.sites.get(&entry) {
             return Some(known.clone());
         }
-        let scope = CodeScope::at(&self.images.modules, entry, hidden);
+        let memory = self.inferior.memory();
+        let scope = CodeScope::at(&self.images.modules, Some(&memory), entry, hidden);
         let (language, parameters) = scope.parameters();
         let is_returning = self.return_type_at(entry).is_none_or(|it| it.is_some());
         let own = Rc::new(SiteQuery::new(query, &parameters, is_returning, language));

@@ -116,7 +116,9 @@ impl Debugger {
     ) -> Result<MarkCode, Refusal> {
         let number = self.inferior.thread_number_offset(thread);
         let hidden = self.stops.breakpoints.hidden(id, addr);
-        let scope = CodeScope::at(&self.images.modules, addr, hidden).with_thread_number(number);
+        let memory = self.inferior.memory();
+        let scope = CodeScope::at(&self.images.modules, Some(&memory), addr, hidden);
+        let scope = scope.with_thread_number(number);
         let traced = Traced::compile(query, None, &scope).map_err(|why| why.to_string())?;
         let (tracepoint, since) = self.since_of(id).ok_or("the tracepoint was removed")?;
         let marks = self.marks_of((tracepoint, &since), thread, addr);

@@ -140,6 +140,7 @@ impl DyldList {
                     name,
                     dynamic,
                     start,
+                    namespace: 0,
                 })
             });
             if let Some(entry) = entry {

@@ -22,6 +22,8 @@ pub struct Entry {
     pub dynamic: LoadAddr,
     /// Its first address in memory.
     pub start: LoadAddr,
+    /// The number of its namespace: images see definitions of their own one (dlmopen(3)).
+    pub namespace: usize,
 }
 
 /// `struct link_map`.
@@ -83,18 +85,18 @@ impl LoaderList {
     /// Returns the added entries; `None`: the lists have changed in another way.
     fn added(&mut self, namespaces: &[Namespace], memory: &dyn Memory) -> Option<Vec<Entry>> {
         let mut added = Vec::new();
-        for namespace in namespaces {
+        for (number, namespace) in namespaces.iter().enumerate() {
             let mut previous = LoadAddr(0);
             let mut at = namespace.first;
             if let Some(tail) = self.tails.get(&namespace.at) {
-                let link = link(*tail, memory)?;
+                let link = link(*tail, number, memory)?;
                 if self.entries.get(tail) != Some(&link.entry) {
                     return None;
                 }
                 (previous, at) = (*tail, link.next);
             }
             while at.0 != 0 {
-                let link = link(at, memory)?;
+                let link = link(at, number, memory)?;
                 if link.previous != previous || self.entries.len() >= MAX_IMAGES {
                     return None;
                 }
@@ -112,11 +114,11 @@ impl LoaderList {
         self.tails.clear();
         self.is_current = true;
         let mut all = Vec::new();
-        for namespace in namespaces {
+        for (number, namespace) in namespaces.iter().enumerate() {
             let mut at = namespace.first;
             while at.0 != 0
                 && all.len() < MAX_IMAGES
-                && let Some(link) = link(at, memory)
+                && let Some(link) = link(at, number, memory)
             {
                 all.push((link.entry, before.get(&at) != Some(&link.entry)));
                 self.entries.insert(at, link.entry);
@@ -131,11 +133,11 @@ impl LoaderList {
 /// Returns all entries of all namespaces, with their addresses.
 pub fn entries(debug: LoadAddr, memory: &dyn Memory) -> Vec<(LoadAddr, Entry)> {
     let mut entries = Vec::new();
-    for namespace in namespaces(debug, memory) {
+    for (number, namespace) in namespaces(debug, memory).iter().enumerate() {
         let mut at = namespace.first;
         while at.0 != 0
             && entries.len() < MAX_IMAGES
-            && let Some(link) = link(at, memory)
+            && let Some(link) = link(at, number, memory)
         {
             entries.push((at, link.entry));
             at = link.next;
@@ -167,7 +169,7 @@ fn namespaces(debug: LoadAddr, memory: &dyn Memory) -> Vec<Namespace> {
     found
 }
 
-fn link(at: LoadAddr, memory: &dyn Memory) -> Option<Link> {
+fn link(at: LoadAddr, namespace: usize, memory: &dyn Memory) -> Option<Link> {
     // struct link_map { ElfW(Addr) addr; char *name; ElfW(Dyn) *ld; link_map *next, *prev; }
     let mut bytes = [0; 40];
     memory.read(at, &mut bytes).ok()?;
@@ -178,6 +180,7 @@ fn link(at: LoadAddr, memory: &dyn Memory) -> Option<Link> {
             dynamic: LoadAddr(word(&bytes, 16)),
             // Libraries begin at 0 in their files.
             start: LoadAddr(word(&bytes, 0)),
+            namespace,
         },
         next: LoadAddr(word(&bytes, 24)),
         previous: LoadAddr(word(&bytes, 32)),
@@ -242,6 +245,7 @@ mod tests {
             name: LoadAddr(link + 1),
             dynamic: LoadAddr(link + 2),
             start: LoadAddr(link << 12),
+            namespace: 0,
         }
     }
 
@@ -279,6 +283,10 @@ mod tests {
 
     #[test]
     fn namespaces_have_lists_of_their_own() {
+        let other = |link| Entry {
+            namespace: 1,
+            ..entry(link)
+        };
         let mut words = Words::default();
         let mut list = LoaderList::default();
         words.namespace(DEBUG, 0, 0, &[0x1000]);
@@ -286,7 +294,7 @@ mod tests {
         words.namespace(DEBUG, 0, OTHER, &[0x1000]);
         words.namespace(OTHER, 0, 0, &[0x2000, 0x3000]);
         let read = list.read(LoadAddr(DEBUG), &words);
-        assert_eq!(read, Change::Added(vec![entry(0x2000), entry(0x3000)]));
+        assert_eq!(read, Change::Added(vec![other(0x2000), other(0x3000)]));
         words.namespace(DEBUG, 0, OTHER, &[0x1000, 0x4000]);
         let read = list.read(LoadAddr(DEBUG), &words);
         assert_eq!(read, Change::Added(vec![entry(0x4000)]));
@@ -295,7 +303,8 @@ mod tests {
         assert_eq!(read, Change::InFlux { is_addition: false });
         words.namespace(OTHER, 0, 0, &[0x2000]);
         let read = list.read(LoadAddr(DEBUG), &words);
-        let left = [0x1000, 0x4000, 0x2000].map(|link| (entry(link), false));
+        let left = [entry(0x1000), entry(0x4000), other(0x2000)];
+        let left = left.map(|entry| (entry, false));
         assert_eq!(read, Change::All(left.into()));
     }
 

@@ -180,6 +180,14 @@ impl Modules {
         of_it.next().map(|(at, _)| at)
     }
 
+    /// Returns the addresses of all entries of the loader, with the load biases of their images.
+    pub fn link_maps(&self, memory: &dyn Memory) -> Vec<(LoadAddr, LoadBias)> {
+        let debug = self.debug_structure(memory);
+        let entries = debug.map_or_else(Vec::new, |debug| list::entries(debug, memory));
+        let maps = entries.into_iter().map(|(at, entry)| (at, entry.bias));
+        maps.collect()
+    }
+
     /// Returns whether an image of the loader's list is there already. On macOS the system's libraries
     /// share a load bias, and the program is in the list, too.
     fn is_known(&self, entry: &Entry) -> bool {
@@ -249,6 +257,9 @@ impl Modules {
             let (start, bias) = (entry.start, entry.bias);
             if let Some(module) = self.open(&path, start, |_| bias, (pid, memory)) {
                 change.added.push(self.add(module, bias, false, true));
+                if let Some(loaded) = self.loaded.last_mut() {
+                    loaded.namespace = entry.namespace;
+                }
             }
         }
         change

@@ -50,7 +50,8 @@ impl Debugger {
             }),
             false => None,
         };
-        let scope = CodeScope::at(&self.images.modules, own.code, own.depth);
+        let memory = self.inferior.memory();
+        let scope = CodeScope::at(&self.images.modules, Some(&memory), own.code, own.depth);
         let names = condition.mentioned();
         let mut names = names.iter();
         let local = names.find(|it| !matches!(scope.local(it.name), Ok(None)));
