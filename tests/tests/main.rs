@@ -100,6 +100,7 @@ mod run_command;
 mod rust_dynamic_calls;
 mod rust_expressions;
 mod rust_programs;
+mod same_names;
 mod scoped_names;
 mod scopes;
 mod session;
