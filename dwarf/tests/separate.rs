@@ -5,7 +5,8 @@ mod common;
 
 use common::{FakeMemory, Fixture, compile};
 use dwarf::{
-    LoadAddr, LoadBias, Member, Module, Scope, ScopeKind, SymbolStatus, TypeId, TypeKind, Variable,
+    Declaration, LoadAddr, LoadBias, Member, Module, Scope, ScopeKind, SymbolStatus, TypeId,
+    TypeKind, Variable,
 };
 use std::fmt::Write;
 use std::path::Path;
@@ -248,6 +249,84 @@ fn shared_between_files() {
         assert_eq!(alone.functions_named("sum").len(), 1);
         assert_ne!(description(&fixture, &alone), expected);
     }
+}
+
+const NAMESPACES: &str = "
+namespace application { namespace inner {
+enum class kind_of_an_item { first, second, third, fourth };
+enum size_of_an_item { size_of_small_items, size_of_large_items = 4 };
+struct item_with_a_long_name {
+    struct nested_with_a_long_name { int number_of_the_item, size_of_the_item; };
+    nested_with_a_long_name nested_of_the_item;
+    kind_of_an_item kind_of_the_item;
+    size_of_an_item size_of_the_whole_item;
+    virtual ~item_with_a_long_name();
+};
+template <class Type> struct holder_of_an_item { Type held_by_the_holder; Type *next_of_the_holder; };
+} }
+";
+/// Of one file with these types; dwz takes those of several files for the same only if a header has them.
+const USES: &str = "
+#include \"shared.h\"
+using namespace application::inner;
+int sum(item_with_a_long_name &item, holder_of_an_item<item_with_a_long_name *> holder) {
+    return item.nested_of_the_item.number_of_the_item + (holder.next_of_the_holder != nullptr);
+}
+";
+
+/// Returns the whole names of types and functions, and an enumerator that a function sees.
+fn names(module: &Module) -> Vec<String> {
+    let types = [
+        "kind_of_an_item",
+        "item_with_a_long_name",
+        "nested_with_a_long_name",
+        "holder_of_an_item<application::inner::item_with_a_long_name *>",
+    ];
+    let types = types.iter().flat_map(|name| module.types_named(name, None));
+    let types = types.map(|id| module.ty(id).unwrap().name.clone());
+    let mut names: Vec<String> = types.collect();
+    let functions = module.functions_named("~item_with_a_long_name");
+    names.extend(functions.iter().map(|it| it.name.clone()));
+    let sum = &module.functions_named("sum")[0];
+    let value = module.value_around("size_of_large_items", &[&sum.scope], sum.entry);
+    if let Some(Declaration::Enumerator { name, .. }) = value {
+        names.push(name);
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The units with what is shared tell no language: that of those that import them counts.
+#[test]
+fn namespaces_of_what_is_shared() {
+    if !skips::has_command("dwz") {
+        return;
+    }
+    let fixture = compile("g++ -g", "empty.cpp", "int main() {}");
+    let folder = folder(&fixture);
+    let rest = "application::inner::item_with_a_long_name::~item_with_a_long_name() {}
+int main() {}";
+    std::fs::write(folder.join("shared.h"), NAMESPACES).unwrap();
+    std::fs::write(folder.join("shared.cpp"), format!("{USES}{rest}")).unwrap();
+    run(folder, "g++ -g shared.cpp -o plain");
+    let expected = names(&open(&fixture, "plain"));
+    let destructor = "application::inner::item_with_a_long_name::~item_with_a_long_name";
+    assert!(expected.len() == 6 && expected.contains(&destructor.to_owned()));
+
+    let unit = USES.replace("sum(", "product(");
+    std::fs::write(folder.join("unit.cpp"), &unit).unwrap();
+    run(folder, "g++ -g shared.cpp unit.cpp -o both");
+    run(folder, "dwz both -o smaller");
+    let within = open(&fixture, "smaller");
+    assert!(within.debug_size() < open(&fixture, "both").debug_size());
+    assert_eq!(names(&within), expected);
+
+    std::fs::write(folder.join("other.cpp"), format!("{unit}{rest}")).unwrap();
+    run(folder, "g++ -g other.cpp -o other");
+    run(folder, "cp plain program");
+    run(folder, "dwz -m common -M common program other");
+    assert_eq!(names(&open(&fixture, "program")), expected);
 }
 
 #[test]

@@ -5,6 +5,7 @@ pub(crate) mod abbreviations;
 pub(crate) mod budget;
 pub(crate) mod children;
 pub(crate) mod constant;
+pub(crate) mod importers;
 pub(crate) mod objects;
 pub(crate) mod ranges;
 mod references;

@@ -94,6 +94,7 @@ impl Entries {
         }
         let language = match root.attr_value(gimli::DW_AT_language) {
             Some(Value::Language(language)) => language_of(language.0),
+            _ if root.tag() == gimli::DW_TAG_partial_unit => self.language_of_importers(index),
             _ => Language::C,
         };
         let optimized = root.attr_value(gimli::DW_AT_APPLE_optimized).is_some()
@@ -124,7 +125,7 @@ impl Entries {
 }
 
 /// Maps `DW_LANG_*` (DWARF 5 table 7.17 and its later registry).
-fn language_of(language: u16) -> Language {
+pub(super) fn language_of(language: u16) -> Language {
     match language {
         // Objective-C++ (0x11) is C++ with more, as Objective-C is C.
         0x04 | 0x11 | 0x19 | 0x1a | 0x21 | 0x2a | 0x2b | 0x3a => Language::Cpp,

@@ -17,6 +17,7 @@ use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::error::Error;
 use crate::ids::{DieRef, Language};
 use gimli::{Operation, UnitHeader, UnitOffset, UnitType};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -42,6 +43,8 @@ pub(crate) struct Entries {
     pub(super) abbreviations: AbbreviationTables,
     pub(crate) ranges: RangeTables,
     pub(crate) split: SplitFiles,
+    /// The languages of units that do not tell them; filled on first use.
+    pub(super) importers: OnceLock<FxHashMap<u32, Language>>,
     /// Number of units whose names were read for the index.
     pub(crate) indexed: AtomicU32,
     /// Set to cancel the indexing of the remaining units.
@@ -103,6 +106,7 @@ impl Entries {
             abbreviations: AbbreviationTables::default(),
             ranges: RangeTables::default(),
             split: SplitFiles::new(image, holder),
+            importers: OnceLock::new(),
             indexed: AtomicU32::new(0),
             is_indexing_cancelled: AtomicBool::new(false),
             code: image.code_ranges(),

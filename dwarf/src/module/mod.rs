@@ -7,6 +7,7 @@ mod name_index;
 mod open;
 
 use crate::cfi::{Cfi, Rule};
+use crate::entries::importers::MAX_IMPORTED;
 use crate::entries::objects::Objects;
 use crate::entries::units::Unit;
 use crate::file::compressed;
@@ -34,7 +35,7 @@ pub use name_index::are_names_wanted;
 /// Maximum number of names whose results are cached.
 pub(crate) const MAX_NAMES: usize = 1 << 12;
 /// Maximum number of units whose names are cached.
-const MAX_UNITS_WITH_NAMES: usize = 64;
+const MAX_UNITS_WITH_NAMES: usize = 2 * MAX_IMPORTED;
 
 /// The addresses of the functions of a name.
 #[derive(Default, Debug)]

@@ -105,6 +105,8 @@ struct Lookup<'a> {
     unit: &'a Unit,
     /// Read on first use: blocks and classes need none.
     names: OnceCell<Arc<UnitNames>>,
+    /// Those of the units that it imports, by their numbers.
+    imported_names: OnceCell<Vec<(u32, Arc<UnitNames>)>>,
     /// Number of entries compared.
     compared: Cell<u32>,
 }
@@ -218,6 +220,7 @@ impl<'a> Lookup<'a> {
             info,
             unit,
             names: OnceCell::new(),
+            imported_names: OnceCell::new(),
             compared: Cell::new(0),
         }
     }
@@ -225,6 +228,18 @@ impl<'a> Lookup<'a> {
     fn names(&self) -> &UnitNames {
         let read = || self.module.unit_names(self.info, self.unit);
         self.names.get_or_init(read)
+    }
+
+    /// Returns the names of the units that the unit imports.
+    fn imported_names(&self) -> &[(u32, Arc<UnitNames>)] {
+        self.imported_names.get_or_init(|| {
+            let units = self.info.imported_by(self.unit).into_iter();
+            let names = units.filter_map(|index| {
+                let unit = self.info.whole(index)?;
+                Some((index, self.module.unit_names(self.info, unit)))
+            });
+            names.collect()
+        })
     }
 
     /// Returns whether another entry may be compared.
@@ -410,10 +425,18 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Returns the entries of the unit outside functions with a key.
+    /// Returns the entries outside functions with a key, of the unit and then of those that it imports.
     fn entries_named(&self, key: u32) -> impl Iterator<Item = DieRef> {
         let unit = self.unit.index;
         let offsets = self.names().get(key);
-        offsets.map(move |offset| DieRef { unit, offset })
+        let own = offsets.map(move |offset| DieRef { unit, offset });
+        let imported = std::iter::once_with(|| self.imported_names()).flatten();
+        own.chain(imported.flat_map(move |(unit, names)| {
+            let offsets = names.get(key);
+            offsets.map(|offset| DieRef {
+                unit: *unit,
+                offset,
+            })
+        }))
     }
 }
