@@ -146,8 +146,11 @@ impl Replay {
             }
             if self.pause_at == Some(self.next) {
                 self.pause_at = None;
-                // If the end is here, it is recognised now: the program has taken out the records of this event.
-                self.fill(log)?;
+                // The program has taken out the records of this event, too: if the end is here, it is recognised now.
+                // A signal that comes next is shown before.
+                if log.events.get(self.next).is_none() {
+                    self.fill(log)?;
+                }
                 return Ok(Some(Replayed::Reached));
             }
             if self.running.awaits_turn && !self.is_at_change(log) {
