@@ -135,4 +135,5 @@ mod traces_since;
 mod travel;
 mod unwinding;
 mod values;
+mod vectors;
 mod vla;

@@ -92,6 +92,8 @@ pub enum TypeKind {
 pub struct BaseType {
     /// The interpretation of its bytes.
     pub encoding: Encoding,
+    /// Whether its bytes are in the order that is not the machine's (`DW_AT_endianity`).
+    pub is_reversed: bool,
 }
 
 /// `DW_ATE_*`, those that C, C++ and Rust use.
@@ -113,6 +115,10 @@ pub enum Encoding {
     Float,
     /// Two floats: a complex number.
     ComplexFloat,
+    /// Two integers: a complex number (`DW_ATE_lo_user` of gcc and clang).
+    ComplexInteger,
+    /// A decimal float (IEEE 754).
+    DecimalFloat,
     /// An address.
     Address,
     /// Another encoding, by its number.

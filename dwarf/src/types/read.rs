@@ -35,6 +35,7 @@ impl DebugInfo {
         let kind = match entry.tag() {
             gimli::DW_TAG_base_type => TypeKind::Base(BaseType {
                 encoding: encoding(&entry),
+                is_reversed: is_big_endian(&entry),
             }),
             gimli::DW_TAG_pointer_type => TypeKind::Pointer(target),
             gimli::DW_TAG_reference_type => TypeKind::Reference(needed()?),
@@ -60,7 +61,10 @@ impl DebugInfo {
                     id,
                     name: name.to_owned(),
                     size: Some(u64::from(size)),
-                    kind: TypeKind::Base(BaseType { encoding }),
+                    kind: TypeKind::Base(BaseType {
+                        encoding,
+                        is_reversed: false,
+                    }),
                     extension: ExtensionSlot::default(),
                 });
             }
@@ -363,6 +367,12 @@ impl DebugInfo {
     }
 }
 
+/// All machines that are debugged are little-endian.
+fn is_big_endian(entry: &Entry) -> bool {
+    let order = entry.attr_value(gimli::DW_AT_endianity);
+    matches!(order, Some(Value::Endianity(gimli::DW_END_big)))
+}
+
 fn encoding(entry: &Entry) -> Encoding {
     let Some(Value::Encoding(encoding)) = entry.attr_value(gimli::DW_AT_encoding) else {
         return Encoding::Other(0);
@@ -371,6 +381,8 @@ fn encoding(entry: &Entry) -> Encoding {
         gimli::DW_ATE_address => Encoding::Address,
         gimli::DW_ATE_boolean => Encoding::Boolean,
         gimli::DW_ATE_complex_float => Encoding::ComplexFloat,
+        gimli::DW_ATE_decimal_float => Encoding::DecimalFloat,
+        gimli::DW_ATE_lo_user => Encoding::ComplexInteger,
         gimli::DW_ATE_float => Encoding::Float,
         gimli::DW_ATE_signed => Encoding::Signed,
         gimli::DW_ATE_signed_char => Encoding::SignedChar,

@@ -379,9 +379,11 @@ impl Gathered<'_> {
             return Err("nested too deeply".into());
         }
         match value.ty.shape() {
-            Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Unit | Shape::MemberPointer(_) => {
-                Ok(())
-            }
+            Shape::Scalar(_)
+            | Shape::Foreign(_)
+            | Shape::Enumeration(_)
+            | Shape::Unit
+            | Shape::MemberPointer(_) => Ok(()),
             Shape::Pointer(of, PointerKind::Raw) => self.pointer(value, &of, when),
             Shape::Pointer(of, _) => match followed(value)? {
                 Some(pointee) => {

@@ -226,6 +226,7 @@ impl Compiler<'_> {
             Kind::Made(_) | Kind::Match(_) | Kind::Search(_) | Kind::Bound(_) => {
                 Err("an object that the expression makes or takes apart".into())
             }
+            Kind::Elementwise(..) => Err("an operator on vectors".into()),
             Kind::Late(_) | Kind::Sequence(..) => Err("its type depends on its value".into()),
             Kind::Assign(_) => Err("it changes the program".into()),
             Kind::Choice(..) => {

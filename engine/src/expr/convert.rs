@@ -1,6 +1,7 @@
 //! Conversions between types: casts, and the encoding of stored values.
 
 use super::arith::Operand;
+use super::vectors::is_vector;
 use super::{EvalContext, lex, messages};
 use crate::ids::error::Error;
 use crate::inspect::library;
@@ -103,6 +104,9 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
                 Some((name, _)) => u128::from(name == "Greater"),
                 None => return Err(no_cast(value, ty)),
             }
+        }
+        Shape::Scalar(_) | Shape::Pointer(..) if is_vector(&value.ty) => {
+            return Err(no_cast(value, ty));
         }
         Shape::Scalar(_)
             if context.language() == Language::Rust

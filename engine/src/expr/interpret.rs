@@ -69,6 +69,7 @@ impl Evaluator<'_> {
             }
             Kind::Item(container, by) => self.item(container, by, of),
             Kind::Answer(method, operands) => self.answer(method, operands, of),
+            Kind::Elementwise(each, operands) => self.elementwise(*each, operands, of),
             Kind::Call(call) => self.perform(call, &of.ty),
             Kind::Made(made) => self.made(made, of),
             Kind::Match(matching) => self.matched(matching, of),
@@ -155,6 +156,7 @@ impl Evaluator<'_> {
             | Kind::Cast(..)
             | Kind::Item(..)
             | Kind::Answer(..)
+            | Kind::Elementwise(..)
             | Kind::Made(_)
             | Kind::Match(_)
             | Kind::Search(_)

@@ -4,6 +4,7 @@
 use super::ir_cpp::Cpp;
 use super::made::{Made, Match, Search};
 use super::tree::{Binary, Cast, Node, Order};
+use super::vectors::Each;
 use crate::inspect::library::Method;
 use crate::inspect::value::Ty;
 use crate::inspect::value::path::Part;
@@ -65,6 +66,8 @@ pub enum Kind<'t> {
     Offset(Binary, Box<Expr<'t>>, Box<Expr<'t>>, u64),
     /// The number of elements of so many bytes between two addresses.
     Distance(Box<Expr<'t>>, Box<Expr<'t>>, u64),
+    /// An operator on each element of SIMD vectors; an operand that is none is a number for all elements.
+    Elementwise(Each, Vec<Expr<'t>>),
     /// A comparison of two scalars of one type.
     Compare(Order, Box<Expr<'t>>, Box<Expr<'t>>),
     /// A condition's negation.
@@ -337,7 +340,9 @@ impl<'t> Expr<'t> {
             | Kind::And(a, b)
             | Kind::Or(a, b)
             | Kind::Sequence(a, b) => a.only_reads() && b.only_reads(),
-            Kind::Answer(_, operands) => operands.iter().all(Expr::only_reads),
+            Kind::Answer(_, operands) | Kind::Elementwise(_, operands) => {
+                operands.iter().all(Expr::only_reads)
+            }
             _ => false,
         }
     }

@@ -49,6 +49,7 @@ mod suggest;
 pub(crate) mod tree;
 pub(crate) mod tree_rust;
 pub(crate) mod types;
+pub(crate) mod vectors;
 mod write;
 
 #[cfg(test)]

@@ -76,7 +76,11 @@ fn dropped(ty: &Ty, budget: &mut u32) -> Option<Arc<str>> {
     *budget = budget.saturating_sub(1);
     match ty.shape() {
         _ if *budget == 0 => Some(name),
-        Shape::Void | Shape::Unit | Shape::Scalar(_) | Shape::Enumeration(_) => None,
+        Shape::Void
+        | Shape::Unit
+        | Shape::Scalar(_)
+        | Shape::Foreign(_)
+        | Shape::Enumeration(_) => None,
         Shape::Function | Shape::Text | Shape::MemberPointer(_) => None,
         // Constructed by an expression: `&x`.
         Shape::Pointer(..) if matches!(ty.strip(), Ty::Pointer(_)) => None,

@@ -33,6 +33,7 @@ mod rust_match;
 mod rust_pointers;
 mod rust_types;
 mod source;
+mod vectors;
 
 pub(crate) use rust_calls::{is_code_of, is_trait_object, of_closure};
 pub(crate) use rust_types::{fields, is_open, is_reference, same as same_type};

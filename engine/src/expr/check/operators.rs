@@ -3,6 +3,7 @@
 use super::super::ir::{Expr, Kind, Overflow};
 use super::super::parse_cpp::Form;
 use super::super::tree::{self, Binary, Node, Order, Unary};
+use super::super::vectors::is_vector;
 use super::cpp_classes::Operands;
 use super::rust_made::is_made;
 use super::{Checked, Checker, Stop, c, rust, rust_types, scalar, wrong};
@@ -62,6 +63,9 @@ impl Checker<'_> {
             return self.rust_unary(operator, of, overflow, node);
         }
         let of = self.decayed(self.operand(of));
+        if let Some(done) = self.vector_unary(operator, &of, node) {
+            return done;
+        }
         let refused = |ty: &Ty| {
             let symbol = operator.symbol();
             wrong(
@@ -253,7 +257,10 @@ impl Checker<'_> {
         }
         let (a, b) = match self.language {
             Language::Rust => (a, b),
-            _ => (self.decayed(a), self.decayed(b)),
+            _ => match self.vector_operation(operator, &a, &b, node)? {
+                Some(done) => return Ok(done),
+                None => (self.decayed(a), self.decayed(b)),
+            },
         };
         let (a, b) = match self.cpp_operation(operator, a, b, node)? {
             Operands::Done(done) => return Ok(done),
@@ -503,6 +510,7 @@ impl Checker<'_> {
     /// Returns an array or a function as the address that it decays to.
     pub(super) fn decayed<'t>(&self, of: Expr<'t>) -> Expr<'t> {
         let ty = match of.ty.shape() {
+            Shape::Array(_) if is_vector(&of.ty) => return of,
             Shape::Array(array) => array.element.clone().pointer(),
             Shape::Function => of.ty.clone().pointer(),
             _ => return of,

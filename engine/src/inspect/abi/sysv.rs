@@ -2,6 +2,7 @@
 
 use super::{Class, Passing, RegisterPart, Returning, WORD};
 use crate::inspect::value::alignment::vector_bytes;
+use crate::inspect::value::foreign::Foreign;
 use crate::inspect::value::scalar::{Float, ScalarKind};
 use crate::inspect::value::{Shape, Ty};
 use dwarf::MemberOffset;
@@ -174,6 +175,13 @@ fn flatten(
             ScalarKind::Float(_) => part(size, VECTOR),
             ScalarKind::Complex(_) => part(size / 2, [Part::Sse; 2]),
             _ => part(size, INTEGERS),
+        },
+        (Shape::Foreign(foreign), _) => match foreign {
+            Foreign::Decimal => part(size, VECTOR),
+            Foreign::ComplexInteger { .. } => part(size, INTEGERS),
+            // Its bytes are in the same place.
+            Foreign::Reversed(of) if of.is_integral() => part(size, INTEGERS),
+            Foreign::Reversed(_) => part(size, VECTOR),
         },
         (Shape::Pointer(..) | Shape::Enumeration(_), _) => part(size, INTEGERS),
         (Shape::MemberPointer(_), _) => part(WORD, INTEGERS),

@@ -1,5 +1,6 @@
 //! The alignment of types, by the rules of the x86-64 and AArch64 ABIs for C and C++.
 
+use super::foreign::Foreign;
 use super::scalar::ScalarKind;
 use super::types::DwarfTy;
 use super::{Shape, Ty};
@@ -44,6 +45,13 @@ fn by_parts(ty: &Ty, budget: &mut usize) -> u64 {
             ScalarKind::Complex(_) => u64::from(scalar.size / 2).next_power_of_two().min(16),
             _ => u64::from(scalar.size).next_power_of_two().min(16),
         },
+        Shape::Foreign(foreign) => {
+            let parts = match foreign {
+                Foreign::ComplexInteger { .. } => 2,
+                Foreign::Decimal | Foreign::Reversed(_) => 1,
+            };
+            (ty.size().unwrap_or(1) / parts).next_power_of_two().min(16)
+        }
         Shape::Array(array) => match vector_bytes(ty) {
             Some(size) => size.checked_next_power_of_two().unwrap_or(1),
             None => within(&array.element, budget),

@@ -3,6 +3,7 @@
 mod composed;
 
 use super::children;
+use super::foreign::Foreign;
 use super::members;
 use super::objects::{Called, Objects};
 use super::scalar::{self, Int, ScalarKind};
@@ -216,6 +217,16 @@ impl Writer<'_> {
                     value.ty.language(),
                     self.limits.numbers,
                 );
+            }
+            Shape::Foreign(Foreign::Reversed(_)) if value.bits.is_some() => {
+                return Err(Error::Unsupported(
+                    "a bit-field of the other byte order is not read".into(),
+                ));
+            }
+            Shape::Foreign(foreign) => {
+                let bytes = value.bytes(self.target)?;
+                let how = (value.ty.language(), self.limits.numbers);
+                foreign.write(&mut self.out, &bytes, how);
             }
             Shape::Enumeration(ty) => self.enumeration(value, &ty)?,
             Shape::Pointer(of, PointerKind::Reference) => {

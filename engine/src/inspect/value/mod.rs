@@ -6,6 +6,7 @@ pub mod base_path;
 mod children;
 mod decimal;
 mod elements;
+pub mod foreign;
 mod format;
 pub mod location;
 pub mod members;

@@ -1,5 +1,6 @@
 //! Types of values: those of the debug info, and those that expressions construct.
 
+use super::foreign::Foreign;
 use super::scalar::{Float, Scalar, ScalarKind};
 use super::synthetic::Synthetic;
 use crate::inspect::visualize::libstdcxx::declared;
@@ -102,6 +103,8 @@ pub enum Shape {
     Unit,
     /// A number, character or boolean.
     Scalar(Scalar),
+    /// A number that the processor does not compute with.
+    Foreign(Foreign),
     /// A pointer or reference.
     Pointer(Ty, PointerKind),
     /// An array.
@@ -565,7 +568,19 @@ fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
                 Encoding::Float => ScalarKind::Float(float(size)),
                 Encoding::ComplexFloat => ScalarKind::Complex(float(size / 2)),
                 Encoding::Address => ScalarKind::Address,
-                Encoding::Other(_) => ScalarKind::Unsigned,
+                Encoding::DecimalFloat if matches!(size, 4 | 8 | 16) => {
+                    return Shape::Foreign(Foreign::Decimal);
+                }
+                Encoding::ComplexInteger if matches!(size, 2 | 4 | 8 | 16 | 32) => {
+                    let signed = match () {
+                        () if name.contains("unsigned") => Some(false),
+                        () => name.starts_with("complex ").then_some(true),
+                    };
+                    return Shape::Foreign(Foreign::ComplexInteger { signed });
+                }
+                Encoding::DecimalFloat | Encoding::ComplexInteger | Encoding::Other(_) => {
+                    ScalarKind::Unsigned
+                }
             };
             let limit = if matches!(kind, ScalarKind::Complex(_)) {
                 32
@@ -573,6 +588,9 @@ fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
                 16
             };
             match u8::try_from(size) {
+                Ok(size @ 2..) if base.is_reversed && size <= limit => {
+                    Shape::Foreign(Foreign::Reversed(Scalar::new(kind, size)))
+                }
                 Ok(size) if size <= limit => Shape::Scalar(Scalar::new(kind, size)),
                 _ => Shape::Broken(format!("a base type of {size} bytes").into()),
             }
