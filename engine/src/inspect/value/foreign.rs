@@ -106,13 +106,20 @@ mod tests {
     fn decimal_floats_are_those_of_gcc() {
         // The bytes are gcc's of these constants.
         for (bytes, text) in [
-            (&0x317f_ffff_u32.to_le_bytes()[..], "8388607"),
+            (&0x32ff_ffff_u32.to_le_bytes()[..], "8388607"),
             (&0x31ff_ffff_u32.to_le_bytes(), "83886.07"),
             (&0xb280_0001_u32.to_le_bytes(), "-1"),
             (&0x7800_0000_u32.to_le_bytes(), "inf"),
             (&0x7c00_0000_u32.to_le_bytes(), "NaN"),
-            (&0x6bf8_967f_u32.to_le_bytes(), "9.999999E+6"),
+            (&0x6cb8_967f_u32.to_le_bytes(), "9999999"),
+            (&0x3280_0000_u32.to_le_bytes(), "0"),
+            (&0x3780_0001_u32.to_le_bytes(), "1E+10"),
+            (&0x2d00_000f_u32.to_le_bytes(), "1.5E-10"),
+            (&0xec58_967f_u32.to_le_bytes(), "-9999.999"),
             (&0x31c0_0000_0000_0000_u64.to_le_bytes(), "0"),
+            (&0xb160_0000_075b_cd15_u64.to_le_bytes(), "-123456.789"),
+            (&0x6c73_86f2_6fc0_ffff_u64.to_le_bytes(), "9999999999999999"),
+            (&0x0100_0000_0000_0001_u64.to_le_bytes(), "1E-390"),
         ] {
             let mut out = String::new();
             write_decimal(&mut out, bytes);
