@@ -135,7 +135,7 @@ impl Sources {
         self.map.to_debug_info(path)
     }
 
-    /// Adds a folder that relative paths of the debug info may refer to, after those that were added before.
+    /// Adds a folder to search for relative paths of the debug info. Folders are searched in the order of their addition.
     pub fn add_root(&mut self, folder: &Path) {
         if folder.is_absolute() && !self.roots.iter().any(|it| it == folder) {
             self.roots.push(folder.to_owned());
@@ -179,7 +179,7 @@ impl Sources {
     /// Converts a path in the debug info to one on this machine; `None` if unknown.
     fn locate(&mut self, path: &Path) -> Option<PathBuf> {
         let local = self.map.to_local(path);
-        // Our own working directory is not the one that a relative path refers to.
+        // A relative path never means a file in the debugger's own working directory.
         if local != path || relative(path).is_none() && local.is_file() {
             return Some(local);
         }

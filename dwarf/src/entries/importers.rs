@@ -6,7 +6,7 @@ use crate::file::R;
 use crate::ids::Language;
 use rustc_hash::FxHashMap;
 
-/// Maximum number of units whose names count as those of one that imports them.
+/// Maximum number of imported units whose names are looked up for a unit.
 pub(crate) const MAX_IMPORTED: usize = 128;
 
 /// The beginning of a unit: its language, and the units that it imports.
@@ -45,7 +45,7 @@ impl Entries {
             }
         }
         while let Some((unit, language)) = left.pop() {
-            // What C and another language share, has neither namespaces nor classes.
+            // A unit that C and another language import is C: it has neither namespaces nor classes.
             let is_news = match known.get(&unit) {
                 None => true,
                 Some(Language::C) => language != Language::C,

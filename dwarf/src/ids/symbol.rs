@@ -41,7 +41,7 @@ pub struct Symbol {
 /// How an image shares a symbol with other images.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct SharedSymbol {
-    /// Where the image defines it for others: an address, or the offset of a thread-local variable.
+    /// The exported definition: an address, or the offset of a thread-local variable.
     pub definition: Option<FileAddr>,
     /// Whether it is a thread-local variable.
     pub is_thread_local: bool,

@@ -1,6 +1,6 @@
 //! Functions of the C library that expressions may call though no debug info declares them: their prototypes
-//! (ISO C §7, POSIX), in [`PROTOTYPES`]. Listed are those that only compute or read. They may change `errno`,
-//! which a call restores.
+//! (ISO C §7, POSIX), in [`PROTOTYPES`]. The table has only functions that compute or read. A call restores
+//! `errno`.
 
 use crate::inspect::language::c;
 use crate::inspect::value::scalar::{Float, ScalarKind};

@@ -1,7 +1,6 @@
 //! Conversions between types: casts, and the encoding of stored values.
 
 use super::arith::Operand;
-use super::vectors::is_vector;
 use super::{EvalContext, lex, messages};
 use crate::ids::error::Error;
 use crate::inspect::library;
@@ -105,7 +104,7 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
                 None => return Err(no_cast(value, ty)),
             }
         }
-        Shape::Scalar(_) | Shape::Pointer(..) if is_vector(&value.ty) => {
+        Shape::Scalar(_) | Shape::Pointer(..) if value.ty.is_vector() => {
             return Err(no_cast(value, ty));
         }
         Shape::Scalar(_)

@@ -10,7 +10,6 @@ use crate::ids::error::Error;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{Scalar, bits_of, mask};
 use crate::inspect::value::{Shape, Ty, Value};
-use dwarf::TypeKind;
 
 /// Vectors of more elements are no operands.
 const MOST: u64 = 1024;
@@ -31,14 +30,6 @@ pub(super) struct Elements {
     pub count: u64,
 }
 
-/// Returns whether a type is one of SIMD vectors: unlike an array, such an object is no address.
-pub(super) fn is_vector(ty: &Ty) -> bool {
-    let Ty::Dwarf(of) = ty.strip() else {
-        return false;
-    };
-    matches!(&of.ty.kind, TypeKind::Array(array) if array.vector)
-}
-
 /// Returns the elements of a vector type; `None`: it is none, or has no operators.
 pub(super) fn elements(ty: &Ty) -> Option<Elements> {
     let Shape::Array(array) = ty.shape() else {
@@ -47,7 +38,7 @@ pub(super) fn elements(ty: &Ty) -> Option<Elements> {
     let scalar = check::scalar(&array.element)?;
     let count = array.count.filter(|count| (1..=MOST).contains(count))?;
     let is_packed = array.stride == u64::from(scalar.size) && scalar.size <= 16;
-    (is_packed && is_vector(ty)).then(|| Elements {
+    (is_packed && ty.is_vector()).then(|| Elements {
         ty: array.element.clone(),
         scalar,
         count,
@@ -106,7 +97,7 @@ impl Evaluator<'_> {
         let vector = vector.ok_or_else(|| error(messages::no_number(&of.ty), &of.span))?;
         let mut columns = Vec::new();
         for operand in operands {
-            columns.push(match is_vector(&operand.ty) {
+            columns.push(match operand.ty.is_vector() {
                 true => {
                     let value = self.interpret(operand)?;
                     Column::Vector(value.bytes(self.context.as_target())?)

@@ -1,5 +1,5 @@
-//! The symbols that an ELF image shares with others: those that it defines for them, and the words (slots)
-//! into which the loader writes what the image's code uses.
+//! The symbols that an ELF image shares with other images: its exported definitions, and its slots, the words
+//! into which the dynamic linker writes the address of a definition for the image's code.
 
 use super::{Elf, SHF_ALLOC, SHT_DYNSYM, SHT_RELA, SYMBOL_SIZE};
 use crate::file::object::{Image, Section, string_at, string_bytes, u16_at, u32_at, u64_at};
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 const RELA_SIZE: usize = 24;
 /// Maximum length of all names together, for each byte of the string table.
 const NAMES_PER_BYTE: usize = 8;
-/// Maximum number of entries of a dynamic section, most of which are libraries that are needed.
+/// Maximum number of entries of a dynamic section. Most entries name a needed library.
 const MAX_ENTRIES: usize = 1 << 12;
 /// Maximum length of a library's name, in bytes (`PATH_MAX`).
 const MAX_PATH: usize = 4096;

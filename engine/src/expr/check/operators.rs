@@ -3,7 +3,6 @@
 use super::super::ir::{Expr, Kind, Overflow};
 use super::super::parse_cpp::Form;
 use super::super::tree::{self, Binary, Node, Order, Unary};
-use super::super::vectors::is_vector;
 use super::cpp_classes::Operands;
 use super::rust_made::is_made;
 use super::{Checked, Checker, Stop, c, rust, rust_types, scalar, wrong};
@@ -510,7 +509,7 @@ impl Checker<'_> {
     /// Returns an array or a function as the address that it decays to.
     pub(super) fn decayed<'t>(&self, of: Expr<'t>) -> Expr<'t> {
         let ty = match of.ty.shape() {
-            Shape::Array(_) if is_vector(&of.ty) => return of,
+            Shape::Array(_) if of.ty.is_vector() => return of,
             Shape::Array(array) => array.element.clone().pointer(),
             Shape::Function => of.ty.clone().pointer(),
             _ => return of,

@@ -2,7 +2,7 @@
 
 use super::super::ir::{Expr, Kind};
 use super::super::tree::{Binary, Node, Unary};
-use super::super::vectors::{Each, Elements, elements, is_vector};
+use super::super::vectors::{Each, Elements, elements};
 use super::operators::converted;
 use super::{Checked, Checker, Stop, scalar, wrong};
 use crate::inspect::value::Ty;
@@ -21,7 +21,7 @@ impl Checker<'_> {
         b: &Expr<'t>,
         node: &'t Node,
     ) -> Result<Option<Expr<'t>>, Stop<'t>> {
-        if !is_vector(&a.ty) && !is_vector(&b.ty) {
+        if !a.ty.is_vector() && !b.ty.is_vector() {
             return Ok(None);
         }
         let refused = |what: String| {
@@ -31,8 +31,8 @@ impl Checker<'_> {
         let names = || format!("`{}` and `{}`", a.ty.name(), b.ty.name());
         let (of, vector) = match (elements(&a.ty), elements(&b.ty)) {
             (Some(x), Some(y)) if x.count == y.count && x.scalar == y.scalar => (x, a),
-            (Some(x), None) if !is_vector(&b.ty) => (x, a),
-            (None, Some(y)) if !is_vector(&a.ty) => (y, b),
+            (Some(x), None) if !b.ty.is_vector() => (x, a),
+            (None, Some(y)) if !a.ty.is_vector() => (y, b),
             _ => return Err(refused(names())),
         };
         let is_bitwise = matches!(
@@ -42,7 +42,7 @@ impl Checker<'_> {
         if !of.scalar.is_integral() && (is_bitwise || operator == Binary::Rem) {
             return Err(refused(format!("`{}`", vector.ty.name())));
         }
-        let operands = [a, b].into_iter().map(|it| match is_vector(&it.ty) {
+        let operands = [a, b].into_iter().map(|it| match it.ty.is_vector() {
             true => Some(it.clone()),
             false => repeated(it, &of),
         });
@@ -63,7 +63,7 @@ impl Checker<'_> {
         of: &Expr<'t>,
         node: &'t Node,
     ) -> Option<Checked<'t>> {
-        if !is_vector(&of.ty) {
+        if !of.ty.is_vector() {
             return None;
         }
         let vector = elements(&of.ty).filter(|vector| match operator {

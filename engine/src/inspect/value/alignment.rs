@@ -4,7 +4,7 @@ use super::foreign::Foreign;
 use super::scalar::ScalarKind;
 use super::types::DwarfTy;
 use super::{Shape, Ty};
-use dwarf::{Composite, MemberOffset, TypeKind};
+use dwarf::{Composite, MemberOffset};
 
 /// Maximum number of types to examine.
 const TYPES: usize = 256;
@@ -23,12 +23,7 @@ pub fn natural(ty: &Ty) -> u64 {
 
 /// Returns the size in bytes of a SIMD vector of C; `None` for other types.
 pub fn vector_bytes(ty: &Ty) -> Option<u64> {
-    match ty.strip() {
-        Ty::Dwarf(ty) if matches!(&ty.ty.kind, TypeKind::Array(it) if it.vector) => {
-            Ty::Dwarf(ty).size()
-        }
-        _ => None,
-    }
+    ty.size().filter(|_| ty.is_vector())
 }
 
 fn within(ty: &Ty, budget: &mut usize) -> u64 {

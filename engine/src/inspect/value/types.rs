@@ -234,6 +234,14 @@ impl Ty {
         }))
     }
 
+    /// Returns whether it is a SIMD vector of C: unlike an array, such an object is no address.
+    pub fn is_vector(&self) -> bool {
+        let Ty::Dwarf(of) = self.strip() else {
+            return false;
+        };
+        matches!(&of.ty.kind, TypeKind::Array(array) if array.vector)
+    }
+
     /// Returns whether it is an array whose bounds are computed in a frame, or leads to one.
     pub fn has_dynamic_array(&self) -> bool {
         matches!(self, Ty::Dwarf(ty) if ty.has_dynamic_array())

@@ -8,9 +8,9 @@ use crate::inspect::value::scalar::{self, Int, Scalar, ScalarKind};
 use crate::inspect::value::text::{self, Unit};
 use crate::inspect::value::types::{ArrayTy, DwarfTy};
 use crate::inspect::value::whole_object::WholeObject;
-use crate::inspect::value::{Shape, Ty, Value};
+use crate::inspect::value::{Shape, Value};
 use crate::inspect::visualize::{self, Collection, CollectionKind, View};
-use dwarf::{Language, LoadAddr, TypeKind};
+use dwarf::{Language, LoadAddr};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -27,9 +27,7 @@ impl Writer<'_> {
             return Ok(());
         };
         // A vector register of small numbers is not text.
-        let vector = matches!(value.ty.strip(), Ty::Dwarf(ty)
-            if matches!(&ty.ty.kind, TypeKind::Array(array) if array.vector));
-        if let (Shape::Scalar(scalar), false) = (array.element.shape(), vector) {
+        if let (Shape::Scalar(scalar), false) = (array.element.shape(), value.ty.is_vector()) {
             let is_text = match scalar.kind {
                 ScalarKind::SignedChar | ScalarKind::PlainChar => scalar.size == 1,
                 ScalarKind::Utf => language != Language::Rust,
