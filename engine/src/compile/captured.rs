@@ -5,7 +5,7 @@
 use super::code::{Address, BoolExpr, Float, Int, Order, Width};
 use super::containers::compare;
 use super::lower::Compiler;
-use super::numbers::{address_in, pointee, word_of};
+use super::numbers::{address_in, word_of};
 use super::set::{self, Uses, Work};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, check, probe, registers};
 use crate::arch::Arch;
@@ -242,7 +242,7 @@ fn followed(value: &RuntimeValue) -> Result<Option<RuntimeValue>, NotCompilable>
         {
             match is_polymorphic(&of) {
                 true => Err(depends_on_class(&of)),
-                false => pointee(value, of).map(Some),
+                false => value.pointee(&of).map(Some),
             }
         }
         _ => Ok(None),

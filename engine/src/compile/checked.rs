@@ -3,18 +3,18 @@
 
 use super::code::{BoolExpr, Float, Int, Operation, Width};
 use super::lower::{Compiler, within};
-use super::numbers::{address_in, int_of, width};
-use super::{NotCompilable, RuntimeLocation, RuntimeValue, pointed, probe};
+use super::numbers::{int_of, width};
+use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
 use crate::expr::check;
 use crate::expr::ir::{Expr, Kind, Overflow};
 use crate::expr::messages;
 use crate::expr::soft::{self, Undefined};
 use crate::expr::tree::{Binary, Order};
-use crate::inspect::value::Ty;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::path::Part;
 use crate::inspect::value::scalar::{self, Scalar, ScalarKind};
 use crate::inspect::value::types::ArrayTy;
+use crate::inspect::value::{Shape, Ty};
 use dwarf::Language;
 
 /// A computed scalar.
@@ -47,7 +47,7 @@ fn is_single(scalar: Scalar) -> Result<bool, NotCompilable> {
 
 impl Number {
     /// Returns the number as an integer that is canonical for its type.
-    fn int(self, scalar: Scalar) -> Result<(Int, Width), NotCompilable> {
+    pub(super) fn int(self, scalar: Scalar) -> Result<(Int, Width), NotCompilable> {
         let width = width(scalar)?;
         match self {
             Number::Constant(bits) => Ok((Int::Constant(width.canonical(bits as u64)), width)),
@@ -57,7 +57,7 @@ impl Number {
     }
 
     /// Returns the number as a float.
-    fn float(self, scalar: Scalar) -> Result<Float, NotCompilable> {
+    pub(super) fn float(self, scalar: Scalar) -> Result<Float, NotCompilable> {
         match (self, is_single(scalar)?) {
             (Number::Float(float), _) => Ok(float),
             (Number::Constant(bits), true) => {
@@ -117,13 +117,19 @@ impl Compiler<'_> {
             Kind::Known(node, _) => self.known_value(node),
             Kind::Variable(storage, name, node, _) => self.variable_of(*storage, name, node),
             Kind::Late(node) => self.value(node),
-            Kind::Deref(inner) => {
-                let pointer = self.lower(inner)?;
-                let place = pointed(address_in(&pointer)?);
-                Ok(RuntimeValue::new(of.ty.clone(), place))
-            }
+            Kind::Deref(inner) => self.lower(inner)?.each(&|pointer| match &pointer.place {
+                RuntimeLocation::Referent(target) => Ok((**target).clone()),
+                _ if !matches!(pointer.ty.shape(), Shape::Pointer(..) | Shape::Scalar(_)) => {
+                    Err(NotCompilable::special_layout(&pointer.ty))
+                }
+                _ => pointer.pointee(&of.ty),
+            }),
             Kind::Part(object, part) => self.part_of(&self.lower(object)?, part),
-            Kind::Pointee(pointer) => Err(NotCompilable::special_layout(&pointer.ty)),
+            Kind::Pointee(pointer) => self.pointee_of(&self.lower(pointer)?),
+            Kind::Made(made) => self.made(made, of),
+            Kind::Match(matching) => self.matched(matching, of),
+            Kind::Search(search) => self.searched(search, &of.ty),
+            Kind::Bound(key) => self.bound_value(*key),
             Kind::Element(array, index, ty) => self.element_of(array, index, ty),
             Kind::Choice(condition, yes, no) => self.choice(condition, yes, no, of),
             Kind::Sequence(..) => Err("`,` discards a value".into()),
@@ -133,6 +139,9 @@ impl Compiler<'_> {
             Kind::AddressOf(text) | Kind::Retyped(text) if matches!(text.kind, Kind::Text(_)) => {
                 self.lower(text)
             }
+            Kind::AddressOf(inner) if self.language == Language::Rust => self
+                .lower(inner)?
+                .each(&|it| Ok(it.referred(of.ty.clone()))),
             Kind::Retyped(inner) => {
                 let value = self.lower(inner)?;
                 Ok(RuntimeValue {
@@ -197,6 +206,7 @@ impl Compiler<'_> {
             Kind::CompareTexts(order, a, b) => {
                 self.compare_texts(*order, &self.lower(a)?, &self.lower(b)?)
             }
+            Kind::Match(matching) => self.matched_truth(matching),
             Kind::IsVariant(value, name) => self.variant_test(&self.lower(value)?, name),
             _ => Ok(self.number(of)?.truth(scalar_of(of)?)),
         }
@@ -218,18 +228,23 @@ impl Compiler<'_> {
             | Kind::Cast(..)
             | Kind::Item(..)
             | Kind::Answer(..)
+            | Kind::Made(_)
+            | Kind::Match(_)
+            | Kind::Search(_)
+            | Kind::Bound(_)
             | Kind::Call(_) => {
                 let value = self.lower(of)?;
                 self.loaded(&value, scalar_of(of)?)
             }
             Kind::Cpp(_) => Err("it needs rules of C++ at run time".into()),
-            Kind::Made(_) | Kind::Match(_) | Kind::Search(_) | Kind::Bound(_) => {
-                Err("an object that the expression makes or takes apart".into())
-            }
             Kind::Elementwise(..) => Err("an operator on vectors".into()),
             Kind::Late(_) | Kind::Sequence(..) => Err("its type depends on its value".into()),
             Kind::Assign(_) => Err("it changes the program".into()),
             Kind::Choice(..) => {
+                let value = self.lower(of)?;
+                self.loaded(&value, scalar_of(of)?)
+            }
+            Kind::AddressOf(inner) if self.language == Language::Rust => {
                 let value = self.lower(of)?;
                 self.loaded(&value, scalar_of(of)?)
             }

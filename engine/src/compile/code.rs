@@ -91,7 +91,25 @@ pub enum Int {
     Address(Box<Address>),
     /// The integer; deopt if the condition holds.
     Unless(Box<BoolExpr>, Box<Int>),
+    /// The index of the current pass of a loop around it, by the loop's number.
+    Index(u8),
+    /// The first index for which a loop's condition holds; [`u64::MAX`]: there is none.
+    First(Box<Loop>),
 }
+
+/// A condition on the indices below a count.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// The number of indices, which are examined from 0 on; deopt above [`MAX_PASSES`].
+    pub count: Int,
+    /// Its number, which no other loop of the expression has.
+    pub number: u8,
+    /// The condition.
+    pub holds: BoolExpr,
+}
+
+/// Maximum number of passes of a loop. A thread that is stopped in one is stepped to its end.
+pub const MAX_PASSES: u64 = 4096;
 
 /// An address in memory.
 #[derive(Clone, Debug)]
@@ -161,6 +179,8 @@ pub enum BoolExpr {
     CompareFloats(Order, Float, Float),
     /// Whether memory has these bytes.
     Bytes(Box<Address>, Box<[u8]>),
+    /// Whether a loop's condition holds for an index.
+    Any(Box<Loop>),
 }
 
 impl Int {
@@ -170,6 +190,32 @@ impl Int {
             int if to.holds(have) => int,
             Int::Constant(bits) => Int::Constant(to.canonical(bits)),
             int => Int::Convert(Box::new(int), to),
+        }
+    }
+
+    /// Returns one of two integers.
+    pub fn choice(condition: BoolExpr, yes: Int, no: Int) -> Int {
+        match condition {
+            BoolExpr::Constant(true) => yes,
+            BoolExpr::Constant(false) => no,
+            condition => Int::Choice(Box::new(condition), Box::new(yes), Box::new(no)),
+        }
+    }
+
+    /// Returns an integer whose computation is a deopt.
+    pub fn deopt() -> Int {
+        Int::Unless(
+            Box::new(BoolExpr::Constant(true)),
+            Box::new(Int::Constant(0)),
+        )
+    }
+
+    /// Returns the integer; deopt if the condition holds.
+    pub fn unless(self, wrong: BoolExpr) -> Int {
+        match wrong {
+            BoolExpr::Constant(false) => self,
+            BoolExpr::Constant(true) => Int::deopt(),
+            wrong => Int::Unless(Box::new(wrong), Box::new(self)),
         }
     }
 

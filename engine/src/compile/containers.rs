@@ -3,8 +3,9 @@
 
 use super::code::{Address, BoolExpr, Int, Operation, Order, Width};
 use super::lower::{Compiler, within};
-use super::numbers::{address_in, pointee};
+use super::numbers::{address_in, int_of, width};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
+use crate::expr::check;
 use crate::expr::evaluate::DEREFERENCES;
 use crate::expr::ir::Expr;
 use crate::inspect::library::Method;
@@ -35,10 +36,17 @@ pub(super) fn compare(order: Order, a: &Int, b: &Int) -> BoolExpr {
     BoolExpr::compare(order, false, a.clone(), b.clone())
 }
 
+impl Row {
+    /// Returns whether the elements are the units of a text.
+    pub(super) fn is_text(&self) -> bool {
+        self.text.is_some()
+    }
+}
+
 /// Returns a number or address within a value.
 fn word(
     value: &RuntimeValue,
-    read: impl FnOnce(&dyn Target, &Value) -> Result<Value, crate::Error>,
+    read: impl Fn(&dyn Target, &Value) -> Result<Value, crate::Error>,
 ) -> Result<(Int, Ty), NotCompilable> {
     let found = probe::part(value, |target, object| read(target, object).map(Some))?;
     let found = found.ok_or("a member is missing")?;
@@ -57,10 +65,27 @@ fn target_of(pointer: &Ty) -> Result<Ty, NotCompilable> {
 }
 
 impl Compiler<'_> {
-    /// Returns the elements of a contiguous standard container; `None` for other types.
+    /// Returns the elements of an array or of a contiguous standard container; `None` for other types.
     pub(super) fn row(&self, value: &RuntimeValue) -> Result<Option<Row>, NotCompilable> {
-        let Shape::Composite(ty) = value.ty.shape() else {
-            return Ok(None);
+        if let RuntimeLocation::Referent(of) = &value.place {
+            return self.row(of);
+        }
+        let ty = match (value.ty.shape(), &value.place) {
+            (Shape::Composite(ty), _) => ty,
+            (Shape::Array(array), RuntimeLocation::Memory(address)) => {
+                let count = array.count.ok_or("an array of unknown length")?;
+                if array.element.size() != Some(array.stride) {
+                    return Err("an array with gaps".into());
+                }
+                return Ok(Some(Row {
+                    at: address.clone().number(),
+                    element: array.element.clone(),
+                    len: Int::Constant(count),
+                    text: None,
+                    invalid: BoolExpr::Constant(false),
+                }));
+            }
+            _ => return Ok(None),
         };
         if ty.visualizer().is_none() {
             return Ok(None);
@@ -290,89 +315,62 @@ impl Compiler<'_> {
         let Some((object, arguments)) = operands.split_first() else {
             return Err(NotCompilable(format!("it calls `{name}`")));
         };
-        self.method(&self.lower(object)?, name, arguments)
+        let object = self.lower(object)?;
+        if let (Some(comparison), [other]) = (method.comparison(), arguments) {
+            return self.comparison(comparison, &object, &self.lower(other)?);
+        }
+        let value = object.each(&|object| self.method(object, method, arguments))?;
+        self.typed(value, &method.returns)
+    }
+
+    /// Gives a result the declared type: an argument (`value_or(3)`) may have another width.
+    fn typed(&self, value: RuntimeValue, returns: &Ty) -> Result<RuntimeValue, NotCompilable> {
+        let (from, to) = (check::scalar(&value.ty), check::scalar(returns));
+        let (Some(from), Some(to)) = (from, to) else {
+            return Ok(value);
+        };
+        if from == to || !from.is_integral() || !to.is_integral() {
+            return Ok(value);
+        }
+        let (have, want) = (width(from)?, width(to)?);
+        let int = int_of(&value, have)?.converted(have, want);
+        let place = RuntimeLocation::Int(int, want);
+        Ok(RuntimeValue::new(returns.clone(), place))
     }
 
     fn method(
         &self,
         object: &RuntimeValue,
-        name: &str,
+        method: &Method,
         arguments: &[Expr<'_>],
     ) -> Result<RuntimeValue, NotCompilable> {
+        let (name, returns) = (method.name(), &method.returns);
         let calls = || NotCompilable(format!("it calls `{name}`"));
         let mut value = object.clone();
         for _ in 0..DEREFERENCES {
-            if let Shape::Composite(ty) = value.ty.shape() {
-                if let Some(found) = self.of_option(&value, &ty, name, arguments)? {
-                    return Ok(found);
-                }
-                if ty.visualizer().is_some() {
-                    let row = self
-                        .row(&value)
-                        .map_err(|_| NotCompilable(format!("`{name}()` walks the container")))?;
-                    let row = row.ok_or_else(calls)?;
-                    return self.of_row(&row, name, arguments)?.ok_or_else(calls);
-                }
-                return Err(calls());
+            if let Some(found) = self.of_option(&value, name, arguments, returns)? {
+                return Ok(found);
             }
-            match value.ty.shape() {
-                Shape::Array(array) => {
-                    let RuntimeLocation::Memory(address) = value.place else {
-                        return Err(calls());
-                    };
-                    let row = Row {
-                        at: address.number(),
-                        element: array.element.clone(),
-                        len: Int::Constant(array.count.unwrap_or(0)),
-                        text: None,
-                        invalid: BoolExpr::Constant(false),
-                    };
-                    return self.of_row(&row, name, arguments)?.ok_or_else(calls);
-                }
-                Shape::Pointer(of, _) => value = pointee(&value, of)?,
-                _ => return Err(calls()),
+            if let Some(held) = self.held(&value)?
+                && let Some(found) = self.of_held(held, name, arguments, returns)?
+            {
+                return Ok(found);
+            }
+            let walks = |_| NotCompilable(format!("`{name}()` walks the container"));
+            if let Some(row) = self.row(&value).map_err(walks)? {
+                let found = self.of_row(&row, &value, (name, arguments), returns)?;
+                return found.ok_or_else(calls);
+            }
+            match (&value.place, value.ty.shape()) {
+                (RuntimeLocation::Referent(of), _) => value = (**of).clone(),
+                (_, Shape::Pointer(of, _)) => value = value.pointee(&of)?,
+                _ => break,
             }
         }
-        Err(calls())
-    }
-
-    fn of_row(
-        &self,
-        row: &Row,
-        name: &str,
-        arguments: &[Expr<'_>],
-    ) -> Result<Option<RuntimeValue>, NotCompilable> {
-        let checked = |int: Int| match &row.invalid {
-            BoolExpr::Constant(false) => int,
-            invalid => Int::Unless(Box::new(invalid.clone()), Box::new(int)),
-        };
-        let units = |bytes: Int| match row.text {
-            Some(2 | 4) => Err("a wide-character string"),
-            _ => Ok(bytes),
-        };
-        Ok(Some(match (name, arguments) {
-            ("len" | "size" | "count", []) => self.length(checked(units(row.len.clone())?)),
-            ("length", []) => self.length(checked(units(row.len.clone())?)),
-            ("is_empty" | "empty", []) => {
-                let none = compare(Order::Eq, &row.len, &Int::Constant(0));
-                let none = match &row.invalid {
-                    BoolExpr::Constant(false) => none,
-                    invalid => invalid.clone().choice(BoolExpr::Deopt, none),
-                };
-                self.boolean(none)
-            }
-            ("front", []) => self.element(row, Int::Constant(0))?,
-            ("at", [index]) => {
-                let by = self.word(index)?;
-                self.element(row, by)?
-            }
-            _ => return Ok(None),
-        }))
-    }
-
-    fn length(&self, len: Int) -> RuntimeValue {
-        let like = crate::expr::arith::size(0, self.language);
-        RuntimeValue::new(like.ty, RuntimeLocation::Int(len, Width::WORD))
+        match (name, arguments) {
+            ("clone" | "to_owned", []) => Ok(value),
+            _ => Err(calls()),
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 use super::code::{Address, Base};
 use super::functions::FunctionLookup;
 use super::lower::function_at;
-use super::numbers::pointee;
 use super::place::Terms;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::arch::{Arch, TlsTemplate};
@@ -343,7 +342,7 @@ impl Scope for CodeScope<'_> {
         let Shape::Pointer(of, _) = closure.ty.shape() else {
             return Ok(None);
         };
-        probe::member(&pointee(&closure, of)?, name)
+        probe::member(&closure.pointee(&of)?, name)
     }
 
     fn global(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {

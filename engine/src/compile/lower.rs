@@ -1,7 +1,6 @@
 //! Compiler: tree → intermediate code, with the meaning that [`crate::expr`] gives each node.
 
 use super::code::{Address, Base, BoolExpr, Int, Order};
-use super::numbers::pointee;
 use super::place::is_general;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::expr::Expression;
@@ -18,7 +17,7 @@ use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{RegisterPlace, Shape, Ty, Value, members};
 use dwarf::{CTypes, Language, LoadAddr};
 use rustc_hash::FxHashMap;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// The compilation of one expression.
 pub(super) struct Compiler<'a> {
@@ -26,10 +25,14 @@ pub(super) struct Compiler<'a> {
     /// The language of the expression's syntax.
     pub(super) language: Language,
     text: &'a str,
-    known: RefCell<Known>,
+    pub(super) known: RefCell<Known>,
     values: RefCell<FxHashMap<usize, RuntimeValue>>,
     /// The variables that were looked up for nodes.
     variables: RefCell<FxHashMap<usize, RuntimeValue>>,
+    /// The values that patterns have bound, by their keys.
+    pub(super) bound: RefCell<FxHashMap<usize, RuntimeValue>>,
+    /// The number of loops that have been compiled.
+    pub(super) loops: Cell<u8>,
 }
 
 impl<'a> Compiler<'a> {
@@ -41,6 +44,8 @@ impl<'a> Compiler<'a> {
             known: RefCell::default(),
             values: RefCell::default(),
             variables: RefCell::default(),
+            bound: RefCell::default(),
+            loops: Cell::new(0),
         }
     }
 
@@ -248,7 +253,7 @@ impl<'a> Compiler<'a> {
                     }
                     return Ok(None);
                 }
-                Shape::Pointer(of, _) => object = pointee(&object, of)?,
+                Shape::Pointer(of, _) => object = object.pointee(&of)?,
                 _ => return Ok(None),
             }
         }

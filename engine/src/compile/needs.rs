@@ -1,7 +1,7 @@
 //! Register needs of a computation: each pending number has a register of its own, so operands that
 //! need most are computed first.
 
-use super::code::{Address, Base, BoolExpr, Float, Int};
+use super::code::{Address, Base, BoolExpr, Float, Int, Loop};
 
 /// Number of registers needed at once, and amount of code.
 #[derive(Clone, Copy, Default, Debug)]
@@ -51,7 +51,8 @@ impl Int {
     /// Returns the needs of computing it.
     pub fn needs(&self) -> Needs {
         let inner = match self {
-            Int::Constant(_) | Int::Register(..) => Needs::default(),
+            Int::Constant(_) | Int::Register(..) | Int::Index(_) => Needs::default(),
+            Int::First(all) => all.needs(),
             Int::Vector(..) => Needs::default().plus(0, 1),
             Int::Load(address, _) | Int::Address(address) => address.needs(),
             Int::Convert(inner, _) | Int::Field(inner, ..) => inner.needs(),
@@ -102,6 +103,18 @@ fn float_pair(a: &Float, b: &Float) -> Needs {
     })
 }
 
+impl Loop {
+    /// Returns the needs of computing it: index and count are kept in registers.
+    pub fn needs(&self) -> Needs {
+        let holds = self.holds.needs();
+        let holds = Needs {
+            general: holds.general + 2,
+            ..holds
+        };
+        self.count.needs().plus(2, 0).and(holds)
+    }
+}
+
 impl BoolExpr {
     /// Returns the needs of computing it.
     pub fn needs(&self) -> Needs {
@@ -112,6 +125,7 @@ impl BoolExpr {
             BoolExpr::Choice(truth, a, b) => truth.needs().and(a.needs()).and(b.needs()),
             BoolExpr::Compare(_, _, a, b) => Needs::both(a.needs(), b.needs()).0,
             BoolExpr::CompareFloats(_, a, b) => float_pair(a, b),
+            BoolExpr::Any(all) => all.needs(),
             BoolExpr::Bytes(address, bytes) => Needs {
                 parts: bytes.len() / 8,
                 ..Needs::default()

@@ -2,7 +2,7 @@
 
 use super::code::{BoolExpr, Float, Int, Width};
 use super::lower::Compiler;
-use super::{NotCompilable, RuntimeLocation, RuntimeValue, pointed};
+use super::{NotCompilable, RuntimeLocation, RuntimeValue};
 use crate::expr::{arith, check};
 use crate::inspect::value::Ty;
 use crate::inspect::value::location::{Bits, Bytes};
@@ -28,6 +28,10 @@ pub(super) fn width(scalar: Scalar) -> Result<Width, NotCompilable> {
 
 /// Returns the number in a value of an integral type, including bit-fields.
 pub(super) fn int_of(value: &RuntimeValue, width: Width) -> Result<Int, NotCompilable> {
+    if let RuntimeLocation::Choice(condition, both) = &value.place {
+        let (yes, no) = (int_of(&both[0], width)?, int_of(&both[1], width)?);
+        return Ok(Int::choice((**condition).clone(), yes, no));
+    }
     let Some(Bits { offset, size }) = value.bits else {
         return value.place.raw(0, width);
     };
@@ -70,18 +74,22 @@ pub(super) fn address_in(pointer: &RuntimeValue) -> Result<Int, NotCompilable> {
     int_of(pointer, Width::WORD)
 }
 
-/// Returns the target of a pointer or reference.
-pub(super) fn pointee(pointer: &RuntimeValue, of: Ty) -> Result<RuntimeValue, NotCompilable> {
-    Ok(RuntimeValue::new(of, pointed(address_in(pointer)?)))
-}
-
 /// Returns the float in a value: of 32 bits if it is `single`, else of 64.
 pub(super) fn float_at(value: &RuntimeValue, single: bool) -> Result<Float, NotCompilable> {
     let size = if single { 4 } else { 8 };
+    if let RuntimeLocation::Choice(condition, both) = &value.place {
+        let (yes, no) = (float_at(&both[0], single)?, float_at(&both[1], single)?);
+        return Ok(Float::Choice(
+            condition.clone(),
+            Box::new(yes),
+            Box::new(no),
+        ));
+    }
     Ok(match value.place.piece(0, size)? {
         RuntimeLocation::Float(float) => float,
         RuntimeLocation::Memory(address) => Float::Load(Box::new(address), single),
         RuntimeLocation::Vector(number, 0) => Float::Register(number, single),
+        RuntimeLocation::Missing => Float::Int(Box::new(Int::deopt()), Width::WORD),
         RuntimeLocation::Bytes(bytes) => {
             let bits = scalar::bits_of(bytes.get(..size as usize).unwrap_or(&bytes));
             Float::Constant(match single {

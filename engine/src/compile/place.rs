@@ -1,7 +1,7 @@
 //! Places of values, as far as they are known at compile time.
 
 use super::NotCompilable;
-use super::code::{Address, Base, Float, Int, Operation, Width};
+use super::code::{Address, Base, BoolExpr, Float, Int, Operation, Width};
 use super::set;
 use crate::arch::Arch;
 use crate::inspect::value::location::{Bits, Bytes};
@@ -37,6 +37,31 @@ pub(crate) enum RuntimeLocation {
     Float(Float),
     /// In pieces, at an offset in bytes.
     Pieces(Arc<[Piece]>, u64),
+    /// That of the first value if the condition holds, else that of the second.
+    Choice(Box<BoolExpr>, Arc<[RuntimeValue; 2]>),
+    /// None: the expression makes the object.
+    Made(Arc<Made>),
+    /// None: a reference to a value, which need not be in memory.
+    Referent(Arc<RuntimeValue>),
+    /// None: a use of the value is a deopt.
+    Missing,
+}
+
+/// An object that the expression makes.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    /// The variant of an enum.
+    pub(super) variant: Option<String>,
+    /// Names and values of its fields; those of arrays and tuples are numbers.
+    pub(super) fields: Vec<(String, RuntimeValue)>,
+}
+
+impl Made {
+    /// Returns a field.
+    pub(super) fn field(&self, name: &str) -> Option<&RuntimeValue> {
+        let mut fields = self.fields.iter();
+        fields.find(|it| it.0 == name).map(|it| &it.1)
+    }
 }
 
 /// A piece of a value.
@@ -93,6 +118,15 @@ impl RuntimeLocation {
             RuntimeLocation::Memory(address) => address.needs().parts,
             RuntimeLocation::Int(int, _) => int.needs().parts,
             RuntimeLocation::Float(float) => float.needs().parts,
+            RuntimeLocation::Choice(condition, both) => {
+                let both = both.iter().map(|it| it.place.parts());
+                condition.needs().parts + both.sum::<usize>()
+            }
+            RuntimeLocation::Made(made) => {
+                let fields = made.fields.iter().map(|it| it.1.place.parts());
+                1 + fields.sum::<usize>()
+            }
+            RuntimeLocation::Referent(of) => of.place.parts(),
             _ => 1,
         }
     }
@@ -123,6 +157,19 @@ impl RuntimeLocation {
                 RuntimeLocation::Int(rest, Width::WORD)
             }
             RuntimeLocation::Int(..) | RuntimeLocation::Float(_) => return Err(beyond()),
+            RuntimeLocation::Choice(condition, both) => {
+                let moved = |it: &RuntimeValue| -> Result<RuntimeValue, NotCompilable> {
+                    let place = it.place.clone().offset(bytes)?;
+                    Ok(RuntimeValue {
+                        place,
+                        ..it.clone()
+                    })
+                };
+                let both = Arc::new([moved(&both[0])?, moved(&both[1])?]);
+                RuntimeLocation::Choice(condition, both)
+            }
+            RuntimeLocation::Missing => RuntimeLocation::Missing,
+            RuntimeLocation::Made(_) | RuntimeLocation::Referent(_) => return Err(no_bytes()),
             RuntimeLocation::Pieces(pieces, at) => {
                 RuntimeLocation::Pieces(pieces, at.saturating_add(bytes))
             }
@@ -164,6 +211,12 @@ impl RuntimeLocation {
                 Int::Vector(*number, skip as u8, width)
             }
             RuntimeLocation::Float(_) => return Err("a computed float has no location".into()),
+            RuntimeLocation::Choice(condition, both) => {
+                let (yes, no) = (both[0].place.raw(at, width)?, both[1].place.raw(at, width)?);
+                Int::choice((**condition).clone(), yes, no)
+            }
+            RuntimeLocation::Missing => Int::deopt(),
+            RuntimeLocation::Made(_) | RuntimeLocation::Referent(_) => return Err(no_bytes()),
             RuntimeLocation::Pieces(..) => self.piece(at, size)?.raw(0, width)?,
         })
     }
@@ -188,6 +241,10 @@ impl RuntimeLocation {
         }
         Err("optimized out at this location".into())
     }
+}
+
+fn no_bytes() -> NotCompilable {
+    "an object that the expression makes has no bytes".into()
 }
 
 /// What the terms of a location mean.

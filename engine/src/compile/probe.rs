@@ -64,8 +64,22 @@ impl Target for NoProcess {
 /// The result depends on memory contents.
 pub(super) fn part(
     value: &RuntimeValue,
-    read: impl FnOnce(&dyn Target, &Value) -> Result<Option<Value>, Error>,
+    read: impl Fn(&dyn Target, &Value) -> Result<Option<Value>, Error>,
 ) -> Result<Option<RuntimeValue>, NotCompilable> {
+    part_by(value, &read)
+}
+
+fn part_by(
+    value: &RuntimeValue,
+    read: &dyn Fn(&dyn Target, &Value) -> Result<Option<Value>, Error>,
+) -> Result<Option<RuntimeValue>, NotCompilable> {
+    if let RuntimeLocation::Choice(condition, both) = &value.place {
+        let (yes, no) = (part_by(&both[0], read)?, part_by(&both[1], read)?);
+        return Ok(match (yes, no) {
+            (Some(yes), Some(no)) => Some(RuntimeValue::choice((**condition).clone(), yes, no)),
+            _ => None,
+        });
+    }
     let object = Value::new(
         value.ty.clone(),
         value::ValueLocation::Memory(LoadAddr(NOWHERE), None),
@@ -103,5 +117,16 @@ pub(super) fn member(
     value: &RuntimeValue,
     name: &str,
 ) -> Result<Option<RuntimeValue>, NotCompilable> {
+    match &value.place {
+        RuntimeLocation::Choice(condition, both) => {
+            let (yes, no) = (member(&both[0], name)?, member(&both[1], name)?);
+            return Ok(match (yes, no) {
+                (Some(yes), Some(no)) => Some(RuntimeValue::choice((**condition).clone(), yes, no)),
+                _ => None,
+            });
+        }
+        RuntimeLocation::Made(made) => return Ok(made.field(name).cloned()),
+        _ => {}
+    }
     part(value, |target, object| members::find(target, object, name))
 }

@@ -1,8 +1,9 @@
-//! Comparisons of strings, and tests for variants.
+//! Comparisons of strings.
 
-use super::code::{Address, BoolExpr, Int, Order};
+use super::code::{Address, BoolExpr, Int, Order, Width};
+use super::containers::{Row, compare};
 use super::lower::Compiler;
-use super::numbers::{address_in, pointee};
+use super::numbers::address_in;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue};
 use crate::inspect::library::is_narrow;
 use crate::inspect::value::{PointerKind, Shape, Ty};
@@ -10,22 +11,29 @@ use crate::inspect::value::{PointerKind, Shape, Ty};
 /// Maximum length in bytes of a text to compare in compiled code.
 const MAX_COMPARED_BYTES: usize = 64;
 
+/// Checks the length of a literal.
+fn literal_within(text: Vec<u8>) -> Result<Vec<u8>, NotCompilable> {
+    match text.len() > MAX_COMPARED_BYTES {
+        true => Err(NotCompilable(format!(
+            "the string is longer than {MAX_COMPARED_BYTES} bytes"
+        ))),
+        false => Ok(text),
+    }
+}
+
 impl Compiler<'_> {
-    /// Compiles `option == None`.
-    pub(super) fn variant_test(
+    /// Compares two texts.
+    pub(super) fn compare_texts(
         &self,
-        value: &RuntimeValue,
-        name: &str,
+        order: Order,
+        a: &RuntimeValue,
+        b: &RuntimeValue,
     ) -> Result<BoolExpr, NotCompilable> {
-        let Shape::Composite(ty) = value.ty.shape() else {
-            return Err(NotCompilable::special_layout(&value.ty));
-        };
-        let test = self.is_variant(value, &ty, name)?;
-        test.ok_or_else(|| NotCompilable::special_layout(&value.ty))
+        let (a, b) = (a.plain()?, b.plain()?);
+        a.decided(&|a| b.decided(&|b| self.compare_two(order, a, b)))
     }
 
-    /// Compares text with a literal.
-    pub(super) fn compare_texts(
+    fn compare_two(
         &self,
         order: Order,
         a: &RuntimeValue,
@@ -35,27 +43,65 @@ impl Compiler<'_> {
             (Ty::Text, RuntimeLocation::Bytes(bytes)) => Some(bytes.to_vec()),
             _ => None,
         };
-        let (text, other) = match (literal(a), literal(b)) {
+        let is_equality = matches!(order, Order::Eq | Order::Ne);
+        let same = match (literal(a), literal(b)) {
             (Some(a), Some(b)) => return Ok(BoolExpr::Constant(order.of(a.cmp(&b)))),
-            (Some(text), None) => (text, b),
-            (None, Some(text)) => (text, a),
-            (None, None) => {
-                return Err("comparing two strings of the program is not supported".into());
+            (Some(_), None) | (None, Some(_)) if !is_equality => {
+                return Err("ordering of strings and literals is not supported".into());
             }
+            (Some(text), None) => self.is_text(b, &literal_within(text)?)?,
+            (None, Some(text)) => self.is_text(a, &literal_within(text)?)?,
+            (None, None) => return self.compare_rows(order, a, b),
         };
-        if !matches!(order, Order::Eq | Order::Ne) {
-            return Err("ordering of strings is not supported".into());
-        }
-        if text.len() > MAX_COMPARED_BYTES {
-            return Err(NotCompilable(format!(
-                "the string is longer than {MAX_COMPARED_BYTES} bytes"
-            )));
-        }
-        let same = self.is_text(other, &text)?;
         Ok(match order {
             Order::Eq => same,
             _ => same.not(),
         })
+    }
+
+    /// Compares two texts of the program.
+    fn compare_rows(
+        &self,
+        order: Order,
+        a: &RuntimeValue,
+        b: &RuntimeValue,
+    ) -> Result<BoolExpr, NotCompilable> {
+        let row = |value: &RuntimeValue| match self.row(value)? {
+            Some(row) if row.text == Some(1) => Ok(row),
+            _ => Err(NotCompilable(format!(
+                "comparing a `{}` with a string of the program is not supported",
+                value.ty.name()
+            ))),
+        };
+        let (a, b) = (row(a)?, row(b)?);
+        let unit = |row: &Row, index: Int| {
+            let address = Address::pointed(row.at.clone()).indexed(index, 1);
+            let byte = Width {
+                size: 1,
+                signed: false,
+            };
+            Int::Load(Box::new(address), byte)
+        };
+        let compared = |order: Order, index: Int| {
+            BoolExpr::compare(order, false, unit(&a, index.clone()), unit(&b, index))
+        };
+        let differ = |index: Int| Ok(compared(Order::Ne, index));
+        let lengths = |order: Order| compare(order, &a.len, &b.len);
+        let truth = match order {
+            Order::Eq | Order::Ne => {
+                let differ = BoolExpr::Any(self.over(a.len.clone(), &differ)?);
+                let same = lengths(Order::Eq).and(differ.not());
+                if order == Order::Eq { same } else { same.not() }
+            }
+            order => {
+                let shorter = lengths(Order::Lt);
+                let common = Int::choice(shorter, a.len.clone(), b.len.clone());
+                let first = Int::First(self.over(common, &differ)?);
+                let none = compare(Order::Eq, &first, &Int::Constant(u64::MAX));
+                none.choice(lengths(order), compared(order, first))
+            }
+        };
+        Ok(a.decided(b.decided(truth)))
     }
 
     /// Returns whether a value is this text.
@@ -91,9 +137,6 @@ impl Compiler<'_> {
                     std::cmp::Ordering::Greater => return Ok(BoolExpr::Constant(false)),
                 };
                 Ok(BoolExpr::Bytes(Box::new(address.clone()), bytes))
-            }
-            Shape::Pointer(of, PointerKind::Owned | PointerKind::Reference) => {
-                self.is_text(&pointee(value, of)?, text)
             }
             _ => match self.row(value)? {
                 Some(row) if row.text == Some(1) => {

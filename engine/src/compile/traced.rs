@@ -4,7 +4,7 @@
 use super::captured::{Block, Captured, Extent, HEAD, Kept};
 use super::code::{Address, Base, BoolExpr, Float, Int, Width};
 use super::lower::Compiler;
-use super::numbers::{float_at, int_of, pointee, width};
+use super::numbers::{float_at, int_of, width};
 use super::set::{self, Uses, Work};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, check, registers};
 use crate::expr::Expression;
@@ -145,7 +145,7 @@ impl Measured {
 
     fn of_value(mut value: RuntimeValue, scope: &dyn Scope) -> Result<Measured, NotCompilable> {
         if let Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) = value.ty.shape() {
-            value = pointee(&value, of)?;
+            value = value.pointee(&of)?;
         }
         let encoding = scalar(&value.ty).ok_or_else(|| NotCompilable::not_a_value(&value.ty))?;
         let (number, kind) = match encoding.kind {

@@ -6,16 +6,90 @@ use super::lower::Compiler;
 use super::numbers::{int_of, width};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
 use crate::expr::check;
-use crate::expr::ir::Expr;
-use crate::inspect::value::members;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
+use crate::inspect::value::{Shape, members};
 use std::sync::Arc;
 
 /// Maximum number of variants of an enum: each takes a comparison.
 const MAX_VARIANTS: usize = 64;
 
 impl Compiler<'_> {
+    /// Returns the condition that a variant of a value is active.
+    ///
+    /// # Errors
+    /// The value is no enum with a variant of that name.
+    pub(super) fn holds_variant(
+        &self,
+        value: &RuntimeValue,
+        name: &str,
+    ) -> Result<BoolExpr, NotCompilable> {
+        value.decided(&|value| match (&value.place, value.ty.shape()) {
+            (RuntimeLocation::Made(made), _) => {
+                Ok(BoolExpr::Constant(made.variant.as_deref() == Some(name)))
+            }
+            (_, Shape::Composite(ty)) => {
+                let test = self.is_variant(value, &ty, name)?;
+                test.ok_or_else(|| NotCompilable::special_layout(&value.ty))
+            }
+            (_, Shape::Enumeration(_)) => {
+                let number = members::enumerator_named(&value.ty, name);
+                let number = number.ok_or_else(|| NotCompilable::special_layout(&value.ty))?;
+                let scalar = check::scalar(&value.ty);
+                let width = width(scalar.ok_or_else(|| NotCompilable::special_layout(&value.ty))?)?;
+                let number = Int::Constant(width.canonical(number as u64));
+                Ok(compare(Order::Eq, &int_of(value, width)?, &number))
+            }
+            _ => Err(NotCompilable::special_layout(&value.ty)),
+        })
+    }
+
+    /// Returns what holds the fields of a variant; unless `is_active`, a use is a deopt where another
+    /// variant is active.
+    ///
+    /// # Errors
+    /// The value is no enum with a variant of that name.
+    pub(super) fn contents_of_variant(
+        &self,
+        value: &RuntimeValue,
+        name: &str,
+        is_active: bool,
+    ) -> Result<RuntimeValue, NotCompilable> {
+        value.each(&|value| match (&value.place, value.ty.shape()) {
+            (RuntimeLocation::Made(made), _) => Ok(match made.variant.as_deref() == Some(name) {
+                true => value.clone(),
+                false => RuntimeValue::missing(value.ty.clone()),
+            }),
+            (_, Shape::Composite(ty)) => {
+                let part = ty.composite().and_then(|it| it.variants.as_ref());
+                let all = part.map_or(&[][..], |it| &it.variants);
+                let mut holders = all.iter().filter_map(|it| it.members.first());
+                let holder = holders.find(|it| it.name == name);
+                let holder = holder.ok_or("an enum without such a variant")?;
+                let contents = self.within_variant(value, &ty, holder)?;
+                match is_active {
+                    true => Ok(contents),
+                    false => self.only_at(value, &ty, name, contents),
+                }
+            }
+            // A variant without fields.
+            (_, Shape::Enumeration(_)) => Ok(value.clone()),
+            _ => Err(NotCompilable::special_layout(&value.ty)),
+        })
+    }
+
+    fn within_variant(
+        &self,
+        value: &RuntimeValue,
+        ty: &Arc<DwarfTy>,
+        holder: &dwarf::Member,
+    ) -> Result<RuntimeValue, NotCompilable> {
+        let contents = probe::part(value, |target, object| {
+            members::member(target, object, ty, holder).map(Some)
+        })?;
+        contents.ok_or_else(|| "a variant without contents".into())
+    }
+
     /// Returns the condition that a variant of a Rust enum is active; `None` if the enum defines no
     /// variant of that name.
     pub(super) fn is_variant(
@@ -147,61 +221,8 @@ impl Compiler<'_> {
         ty: &Arc<DwarfTy>,
         holder: &dwarf::Member,
     ) -> Result<RuntimeValue, NotCompilable> {
-        let contents = probe::part(value, |target, object| {
-            members::member(target, object, ty, holder).map(Some)
-        })?;
-        let contents = contents.ok_or("a variant without contents")?;
+        let contents = self.within_variant(value, ty, holder)?;
         self.only_at(value, ty, &holder.name, contents)
-    }
-
-    /// Compiles a method of `Option` or `Result`; `None` for other methods and types.
-    pub(super) fn of_option(
-        &self,
-        value: &RuntimeValue,
-        ty: &Arc<DwarfTy>,
-        name: &str,
-        arguments: &[Expr<'_>],
-    ) -> Result<Option<RuntimeValue>, NotCompilable> {
-        let variant = match (name, arguments) {
-            ("is_some", []) => "Some",
-            ("is_none", []) => "None",
-            ("is_ok", []) => "Ok",
-            ("is_err", []) => "Err",
-            ("unwrap", []) => {
-                for variant in ["Some", "Ok"] {
-                    if self.is_variant(value, ty, variant)?.is_some() {
-                        return self.payload(value, ty, variant).map(Some);
-                    }
-                }
-                return Ok(None);
-            }
-            ("unwrap_err", []) if self.is_variant(value, ty, "Err")?.is_some() => {
-                return self.payload(value, ty, "Err").map(Some);
-            }
-            _ => return Ok(None),
-        };
-        let is = self.is_variant(value, ty, variant)?;
-        Ok(is.map(|is| self.boolean(is)))
-    }
-
-    /// Returns the field `0` of a variant; deopt if another variant is active.
-    fn payload(
-        &self,
-        value: &RuntimeValue,
-        ty: &Arc<DwarfTy>,
-        variant: &str,
-    ) -> Result<RuntimeValue, NotCompilable> {
-        let part = ty.composite().and_then(|it| it.variants.as_ref());
-        let holders = part.map_or(&[][..], |it| &it.variants);
-        let mut holders = holders.iter().filter_map(|it| it.members.first());
-        let holder = holders.find(|it| it.name == variant);
-        let holder = holder.ok_or("an enum without such a variant")?;
-        let payload = probe::part(value, |target, object| {
-            members::member(target, object, ty, holder).map(Some)
-        })?;
-        let payload = payload.ok_or("a variant without contents")?;
-        let inner = probe::member(&payload, "0")?.ok_or("a variant without contents")?;
-        self.only_at(value, ty, variant, inner)
     }
 }
 

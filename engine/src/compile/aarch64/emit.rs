@@ -3,11 +3,11 @@
 //! bits.
 
 use super::super::SavedRegisters;
-use super::super::code::{Address, BoolExpr, Int, Operation, Order, Width};
+use super::super::code::{Address, BoolExpr, Int, Loop, MAX_PASSES, Operation, Order, Width};
 use super::super::needs::Needs;
 use super::super::set::At;
 use super::Exits;
-use crate::arch::aarch64::assembler::{Assembler, Flag, SP, Size, V, X};
+use crate::arch::aarch64::assembler::{Assembler, Flag, Label, SP, Size, V, X};
 use dwarf::Register;
 
 /// Registers for pending numbers. Compilers keep arguments and variables in others first.
@@ -43,6 +43,8 @@ pub(super) struct Emitter<'a> {
     /// Whether this is to learn the registers that are written: the places of saved registers, and
     /// the depth of the stack, are not known yet.
     is_dry: bool,
+    /// The numbers of the loops around the code, and the registers of their indices.
+    pub(super) loops: Vec<(u8, At)>,
 }
 
 /// Returns the size and signedness as the assembler has it.
@@ -68,6 +70,7 @@ impl<'a> Emitter<'a> {
             written: 0,
             vectors: false,
             is_dry: false,
+            loops: Vec::new(),
         }
     }
 
@@ -279,7 +282,48 @@ impl<'a> Emitter<'a> {
                 self.branch(truth, true, self.to.deopt, at);
                 self.int(inner, at);
             }
+            Int::Index(number) => {
+                let (to, from) = (self.at(at), self.index(*number));
+                self.asm.copy(to, from);
+            }
+            Int::First(all) => {
+                let found = self.asm.label();
+                self.search(all, found, at);
+                let to = self.at(at);
+                self.asm.number(to, u64::MAX);
+                self.asm.place(found);
+            }
         }
+    }
+
+    /// Returns the register of a loop's index.
+    fn index(&mut self, number: u8) -> X {
+        let at = self.loops.iter().find(|it| it.0 == number);
+        self.at(at.map_or(At::START, |it| it.1))
+    }
+
+    /// Looks for the first index for which a loop's condition holds. Jumps to `found` with the index in
+    /// the register of `at`; falls through if there is none.
+    pub(super) fn search(&mut self, all: &Loop, found: Label, at: At) {
+        let count_at = at.next();
+        self.int(&all.count, at);
+        let (index, count) = (self.at(at), self.at(count_at));
+        self.asm.copy(count, index);
+        let most = self.write(TEMPORARY);
+        self.asm.number(most, MAX_PASSES);
+        self.asm.compare(count, most);
+        self.asm.jump_if(flag(Order::Gt, false), self.to.deopt);
+        self.asm.number(index, 0);
+        let (again, end) = (self.asm.label(), self.asm.label());
+        self.asm.place(again);
+        self.asm.compare(index, count);
+        self.asm.jump_if(flag(Order::Ge, false), end);
+        self.loops.push((all.number, at));
+        self.branch(&all.holds, true, found, count_at.next());
+        self.loops.pop();
+        self.asm.add_number(index, index, 1);
+        self.asm.jump(again);
+        self.asm.place(end);
     }
 
     /// Stores the low bytes of the register of `at`.

@@ -41,6 +41,13 @@ impl Emitter<'_> {
             BoolExpr::CompareFloats(order, a, b) => {
                 self.branch_floats(*order, (a, b), when, target, at);
             }
+            BoolExpr::Any(all) if when => self.search(all, target, at),
+            BoolExpr::Any(all) => {
+                let found = self.asm.label();
+                self.search(all, found, at);
+                self.asm.jump(target);
+                self.asm.place(found);
+            }
             BoolExpr::Bytes(address, bytes) => {
                 let end = self.asm.label();
                 let other = if when { end } else { target };

@@ -8,6 +8,7 @@ mod code;
 pub(crate) mod machine;
 mod programs;
 pub(crate) mod random;
+mod reads;
 mod refused;
 #[cfg(target_arch = "x86_64")]
 mod scopes;

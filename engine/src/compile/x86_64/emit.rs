@@ -2,7 +2,7 @@
 //! `rax`, `rcx` and `rdx` are temporary within one operation.
 
 use super::super::SavedRegisters;
-use super::super::code::{Address, Base, Int, Operation, Width};
+use super::super::code::{Address, Base, Int, Loop, MAX_PASSES, Operation, Width};
 use super::super::set::At;
 use super::Exits;
 use dwarf::Register;
@@ -62,11 +62,11 @@ const RDX: usize = 1;
 pub(super) const RCX: usize = 2;
 pub(super) const RSP: usize = 7;
 
-/// Registers for pending numbers, by DWARF number.
-pub(super) const POOL: [usize; 6] = [4, 5, 8, 9, 10, 11];
+/// Registers for pending numbers, by DWARF number; those that functions preserve come last.
+pub(super) const POOL: [usize; 10] = [4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// Mask of all general-purpose registers that may be written.
-pub(super) const SCRATCH: u32 = 0b1111_0011_0111;
+pub(super) const SCRATCH: u32 = 0b1111_1111_0011_0111;
 
 /// Returns the mask bit of a register.
 pub(super) fn bit_of(register: AsmRegister64) -> u32 {
@@ -88,6 +88,8 @@ pub(super) struct Emitter<'a> {
     /// Mask of the registers that have been written.
     pub(super) written: u32,
     pub(super) vectors: bool,
+    /// The numbers of the loops around the code, and the registers of their indices.
+    pub(super) loops: Vec<(u8, At)>,
 }
 
 pub(super) type Done = Result<(), IcedError>;
@@ -106,6 +108,7 @@ impl<'a> Emitter<'a> {
             clobbers,
             written: 0,
             vectors: false,
+            loops: Vec::new(),
         }
     }
 }
@@ -333,7 +336,47 @@ impl Emitter<'_> {
                 self.branch(truth, true, self.to.deopt, at)?;
                 self.int(inner, at)
             }
+            Int::Index(number) => {
+                let (to, from) = (self.at(at), self.index(*number));
+                self.asm.mov(to.r64, from.r64)
+            }
+            Int::First(all) => {
+                let found = self.asm.create_label();
+                self.search(all, found, at)?;
+                let to = self.at(at);
+                self.asm.mov(to.r64, -1i64 as u64)?;
+                self.place_label(found)
+            }
         }
+    }
+
+    /// Returns the register of a loop's index.
+    fn index(&mut self, number: u8) -> General {
+        let at = self.loops.iter().find(|it| it.0 == number);
+        self.at(at.map_or(At::START, |it| it.1))
+    }
+
+    /// Looks for the first index for which a loop's condition holds. Jumps to `found` with the index in
+    /// the register of `at`; falls through if there is none.
+    pub(super) fn search(&mut self, all: &Loop, found: CodeLabel, at: At) -> Done {
+        let count_at = at.next();
+        self.int(&all.count, at)?;
+        let (index, count) = (self.at(at), self.at(count_at));
+        self.asm.mov(count.r64, index.r64)?;
+        self.asm.cmp(count.r64, MAX_PASSES as i32)?;
+        self.asm.ja(self.to.deopt)?;
+        self.asm.xor(index.r32, index.r32)?;
+        let (again, end) = (self.asm.create_label(), self.asm.create_label());
+        self.place_label(again)?;
+        self.asm.cmp(index.r64, count.r64)?;
+        self.asm.jae(end)?;
+        self.loops.push((all.number, at));
+        let tested = self.branch(&all.holds, true, found, count_at.next());
+        self.loops.pop();
+        tested?;
+        self.asm.add(index.r64, 1)?;
+        self.asm.jmp(again)?;
+        self.place_label(end)
     }
 
     /// Stores the low bytes of the register of `at`.

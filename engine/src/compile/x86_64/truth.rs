@@ -49,6 +49,13 @@ impl Emitter<'_> {
             BoolExpr::CompareFloats(order, a, b) => {
                 self.branch_floats(*order, (a, b), when, target, at)
             }
+            BoolExpr::Any(all) if when => self.search(all, target, at),
+            BoolExpr::Any(all) => {
+                let found = self.asm.create_label();
+                self.search(all, found, at)?;
+                self.asm.jmp(target)?;
+                self.place_label(found)
+            }
             BoolExpr::Bytes(address, bytes) => {
                 let end = self.asm.create_label();
                 let other = if when { end } else { target };

@@ -20,12 +20,18 @@ const NESTING: usize = 16;
 
 /// A comparison with a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Comparison {
+pub enum Comparison {
+    /// `==`
     Equal,
+    /// `!=`
     NotEqual,
+    /// `<`
     Less,
+    /// `<=`
     LessOrEqual,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterOrEqual,
     /// Rust's `cmp`.
     Order,
@@ -181,7 +187,8 @@ fn is_null(ty: &Ty) -> bool {
     }
 }
 
-fn is_none(ty: &Ty) -> bool {
+/// Returns whether it is the type of C++'s `std::nullopt`.
+pub fn is_none(ty: &Ty) -> bool {
     class_name(ty) == "nullopt_t"
 }
 

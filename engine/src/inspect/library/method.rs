@@ -536,6 +536,14 @@ impl Method {
         }
     }
 
+    /// Returns the comparison that it is; `None` for other methods.
+    pub fn comparison(&self) -> Option<Comparison> {
+        match self.kind {
+            MethodKind::Comparison(comparison) => Some(comparison),
+            _ => None,
+        }
+    }
+
     /// Gives a result the declared type: the debug info may have it under another name, and the
     /// number of an argument (`value_or(3)`) may have another width.
     fn typed(&self, target: &dyn Target, result: Value) -> Value {

@@ -17,7 +17,7 @@ mod sibling;
 mod text;
 mod written;
 
-pub use compare::{active as variant, compare, is_text};
+pub use compare::{Comparison, active as variant, compare, is_none, is_text};
 pub use contents::{Contents, contents};
 pub use cpp::PREPENDED;
 pub use elements::elements;
