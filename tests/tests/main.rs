@@ -78,6 +78,7 @@ mod no_operators;
 mod non_stop;
 mod odd_files;
 mod optimized;
+mod other_c;
 mod other_debuggers;
 #[cfg(target_arch = "x86_64")]
 mod past_stops;

@@ -5,6 +5,7 @@ mod inlined;
 mod lines;
 mod macros;
 mod methods;
+mod prototypes;
 pub(crate) mod statics;
 mod thread_local;
 mod types;

@@ -4,6 +4,7 @@
 use super::conversion::{self, Fit, Passed, Rank, Refusal};
 use super::exact;
 use super::invoke::ResolvedFunction;
+use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty, members};
 use dwarf::{Language, LoadBias, Method, Module, Objects, TypeId, VariableKind};
@@ -41,7 +42,7 @@ impl Candidate {
         let function = &known.function;
         Candidate {
             name: function.name.clone(),
-            types: parameters(&known),
+            types: passed_types(&known),
             returns: match function.return_type {
                 Some(id) => Ty::dwarf(&known.module, known.bias, id),
                 None if function.language == Language::Rust => Ty::tuple(Vec::new()),
@@ -402,6 +403,22 @@ pub(super) fn parameters(known: &ResolvedFunction) -> Vec<Ty> {
             None => Ty::Void,
         })
         .collect()
+}
+
+/// Returns the types that callers pass for a function's parameters: a `float` is promoted if the function has no
+/// prototype (ISO C §6.5.2.2).
+fn passed_types(known: &ResolvedFunction) -> Vec<Ty> {
+    let mut types = parameters(known);
+    let is_float = |ty: &Ty| match ty.shape() {
+        Shape::Scalar(scalar) => scalar.kind == ScalarKind::Float(Float::Single),
+        _ => false,
+    };
+    if types.iter().any(is_float) && known.module.is_unprototyped(&known.function) {
+        let double = || Ty::Builtin(Scalar::new(ScalarKind::Float(Float::Double), 8), "double");
+        let promoted = types.iter_mut().filter(|ty| is_float(ty));
+        promoted.for_each(|ty| *ty = double());
+    }
+    types
 }
 
 fn has_this(known: &ResolvedFunction) -> bool {

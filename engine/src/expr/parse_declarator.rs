@@ -123,7 +123,8 @@ impl Parser<'_> {
     fn parameters(&mut self) -> Result<Layer, Error> {
         self.expect("(")?;
         let mut types: Vec<TypeName> = Vec::new();
-        let mut is_variadic = false;
+        // C's `()` leaves the parameters open (ISO C17 §6.7.6.3).
+        let mut is_variadic = self.language == Language::C && self.symbol() == ")";
         while self.symbol() != ")" {
             if self.accept("...") {
                 is_variadic = true;
