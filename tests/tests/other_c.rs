@@ -57,3 +57,74 @@ fn functions_without_a_prototype_get_promoted_arguments() {
         client.disconnect();
     }
 }
+
+/// A nested function sees the variables of the call that it belongs to: neither those of another one, nor globals of
+/// the same name.
+#[test]
+fn nested_functions_see_the_variables_around_them() {
+    let Some((_, fixture)) = programs().find(|(compiler, _)| *compiler == Compiler::Gcc) else {
+        return;
+    };
+    let mut client = DapClient::stopped_at(&fixture, "deepest");
+    let cases = [
+        ("w", "3"),
+        ("z", "0"),
+        ("own", "10"),
+        ("pair", "{a = 0, b = 7}"),
+        ("hidden", "7"),
+        ("depth", "0"),
+        ("w + z + own + pair.a + hidden", "20"),
+        ("own = 50", "50"),
+    ];
+    expect(&mut client, &cases);
+    for (level, expression, wanted) in [
+        (1, "z", "0"),
+        (1, "own", "50"),
+        (2, "z", "1"),
+        (2, "own", "50"),
+        (4, "own", "50"),
+        (5, "own", "106"),
+        (5, "hidden", "6"),
+    ] {
+        assert_eq!(
+            in_frame(&mut client, level, expression),
+            wanted,
+            "{level} {expression}"
+        );
+    }
+    let found = in_frame(&mut client, 1, "deepest(1)");
+    assert!(found.starts_with("error: "), "{found}");
+    // What `deepest` had added up before, and three times `own` in `inner`.
+    client.set_breakpoints(&fixture, &[]);
+    client.continue_();
+    client.expect_exit();
+    let output = client.output("stdout");
+    assert!(output.ends_with("170\n"), "{output}");
+    client.disconnect();
+}
+
+/// A condition in a nested function does not mean a global of the same name, also where the line is hot.
+#[test]
+fn conditions_in_nested_functions_see_the_variables_around_them() {
+    let Some((_, fixture)) = programs().find(|(compiler, _)| *compiler == Compiler::Gcc) else {
+        return;
+    };
+    for (condition, stops) in [("hidden == 7 && own == 10", true), ("hidden == 77", false)] {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        let breakpoints = json!({
+            "source": {"path": fixture.source},
+            "breakpoints": [{"line": fixture.line("deepest"), "condition": condition}],
+        });
+        let body = client.request_ok("setBreakpoints", breakpoints);
+        assert_eq!(body["breakpoints"][0]["verified"], true, "{body}");
+        client.configure();
+        match stops {
+            true => {
+                client.expect_stopped("breakpoint");
+            }
+            false => assert_eq!(client.expect_exit(), 0),
+        }
+        client.disconnect();
+    }
+}

@@ -64,6 +64,18 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// Returns whether the scope, or one in it, declares a variable or parameter of a name.
+    pub fn declares_variable(&self, name: &str) -> bool {
+        let mut scopes = vec![self];
+        while let Some(scope) = scopes.pop() {
+            if scope.variables.iter().any(|it| it.name == name) {
+                return true;
+            }
+            scopes.extend(&scope.children);
+        }
+        false
+    }
+
     /// Returns the direct child scope that covers `addr`. If several do (gcc's link-time
     /// optimization makes siblings of nested scopes), it is the one with the shortest range.
     pub fn child_at(&self, addr: FileAddr) -> Option<&Scope> {

@@ -159,6 +159,12 @@ impl<'a> Scope<'a> {
         self.inputs(depth).value(&pieces).map(Value::Generic)
     }
 
+    /// Evaluates an expression in this scope to an address.
+    pub(super) fn address(&self, expression: Expression<R>) -> Result<LoadAddr, Error> {
+        let pieces = self.pieces(expression, 0)?;
+        self.inputs(0).value(&pieces).map(LoadAddr)
+    }
+
     /// Evaluates an expression in this scope.
     pub(super) fn pieces(
         &self,

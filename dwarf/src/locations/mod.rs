@@ -5,6 +5,7 @@ mod call_site;
 mod entry_value;
 pub(crate) mod evaluate;
 mod locate;
+mod static_link;
 pub(crate) mod static_location;
 pub(crate) mod tail_call;
 mod vtable;

@@ -23,6 +23,8 @@ pub enum ChangedParameters {
     Removed(String),
     /// The compiler says that the function must not be called from outside (`DW_CC_nocall`).
     NotCallable,
+    /// The code takes a link to a frame of the function around it, too.
+    Linked,
 }
 
 impl Module {
@@ -42,6 +44,9 @@ impl Module {
             return Some(ChangedParameters::Copy(symbol.name));
         }
         let info = self.info()?;
+        if self.is_linked_to_frame(function) {
+            return Some(ChangedParameters::Linked);
+        }
         if info.is_not_callable(function) {
             return Some(ChangedParameters::NotCallable);
         }

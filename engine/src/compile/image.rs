@@ -337,6 +337,9 @@ impl Scope for CodeScope<'_> {
         let Some(closure) = all.find(|variable| self.is_closure(loaded, variable)) else {
             return Ok(None);
         };
+        if variable.is_none() && loaded.module.encloses(function, name) {
+            return Err("a variable of the function around the nested one".into());
+        }
         // A captured variable of a lambda.
         let closure = self.found(loaded, closure)?;
         let Shape::Pointer(of, _) = closure.ty.shape() else {

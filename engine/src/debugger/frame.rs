@@ -9,6 +9,7 @@ mod eval;
 mod exception;
 mod lambda;
 mod locate;
+mod nested;
 mod parameters;
 mod registers;
 mod variables;

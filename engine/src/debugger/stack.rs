@@ -103,6 +103,26 @@ pub(crate) struct PhysicalFrame {
     pub is_console_call: bool,
 }
 
+impl PhysicalFrame {
+    /// Returns the frame of an address and registers, of which nothing else is known.
+    pub(crate) fn at(address: FrameAddress, registers: Registers) -> PhysicalFrame {
+        PhysicalFrame {
+            address,
+            registers,
+            function: None,
+            level: 0,
+            levels: 1,
+            hidden: 0,
+            cfa: None,
+            saved_at: None,
+            is_signal: false,
+            by_rules: false,
+            is_tail_call: false,
+            is_console_call: false,
+        }
+    }
+}
+
 /// The state of the process that a stack was unwound in: [`crate::inferior::Inferior::changes_of`] and
 /// [`crate::images::modules::Modules::generation`].
 type Generation = (u64, u64);
@@ -235,18 +255,10 @@ impl Debugger {
             function.frames_at(bias.file(address.lookup())).len()
         });
         PhysicalFrame {
-            address,
-            registers,
             function,
             level,
             levels,
-            hidden: 0,
-            cfa: None,
-            saved_at: None,
-            is_signal: false,
-            by_rules: false,
-            is_tail_call: false,
-            is_console_call: false,
+            ..PhysicalFrame::at(address, registers)
         }
     }
 

@@ -321,6 +321,11 @@ impl Evaluator<'_> {
             ChangedParameters::NotCallable => {
                 "the compiler has changed how it takes its arguments".to_owned()
             }
+            ChangedParameters::Linked => {
+                "it is a nested function that uses variables of a call of the function around it; only that \
+                 can call it"
+                    .to_owned()
+            }
         };
         Some(format!("`{name}` cannot be called: {reason}"))
     }

@@ -91,6 +91,7 @@ impl EvalContext for FrameScope<'_> {
             let statics = loaded.module.unit_statics(loaded.bias.file(pc));
             names.extend(statics.into_iter().map(|variable| variable.name));
         }
+        names.extend(self.names_of_enclosing());
         names.retain(|name| !name.is_empty());
         names
     }

@@ -41,7 +41,10 @@ impl FrameScope<'_> {
                 }
             }
         }
-        self.captured(name)
+        match self.of_enclosing(name)? {
+            Some(found) => Ok(Some(found)),
+            None => self.captured(name),
+        }
     }
 
     /// Returns the object of a lambda, if a variable points to one.

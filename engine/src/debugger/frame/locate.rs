@@ -114,7 +114,7 @@ impl FrameScope<'_> {
 
     /// Runs `use_it` in the context of a kind of variables of `module`: this frame, at its pc or at
     /// another address in it, or none. Returns the context's registers and machine frame, too.
-    fn in_context<T>(
+    pub(super) fn in_context<T>(
         &self,
         module: &Arc<Module>,
         bias: LoadBias,
