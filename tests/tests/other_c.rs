@@ -58,6 +58,74 @@ fn functions_without_a_prototype_get_promoted_arguments() {
     }
 }
 
+/// What only symbols name has no type; with one, it is data as any other.
+#[test]
+fn data_without_debug_info_needs_a_cast() {
+    for (_, fixture) in programs() {
+        let mut client = DapClient::stopped_at(&fixture, "end");
+        let cases = [
+            ("(int)bare_int", "77"),
+            ("*(int *)&bare_int", "77"),
+            ("(double)bare_double * 2", "5"),
+            ("(int)bare_static", "5"),
+            ("((int *)&bare_pair)[1]", "4"),
+            ("*(char **)&bare_text", "\"bare\""),
+            ("(int)bare_triple(2)", "6"),
+            ("((int (*)(int))bare_triple)(3)", "9"),
+            ("*(int *)&bare_int = 5", "5"),
+            ("(int)bare_int", "5"),
+        ];
+        for (expression, wanted) in cases {
+            let found = in_frame(&mut client, 0, expression);
+            let text = found.split_once(' ').filter(|_| found.contains('"'));
+            let found = text.map_or(&*found, |(_, text)| text);
+            assert_eq!(found, wanted, "{expression}");
+        }
+        for expression in [
+            "bare_int",
+            "bare_int + 1",
+            "sizeof(bare_int)",
+            "bare_triple(2)",
+        ] {
+            let found = in_frame(&mut client, 0, expression);
+            let is_told = found.starts_with("error: ") && found.contains("cast");
+            assert!(is_told, "{expression}: {found}");
+        }
+        let found = in_frame(&mut client, 0, "bare_nothing");
+        let is_told = found.starts_with("error: no variable `bare_nothing` in this frame");
+        assert!(is_told, "{found}");
+        client.disconnect();
+    }
+}
+
+/// Conditions that the program itself evaluates know such data, too.
+#[test]
+fn conditions_know_data_without_debug_info() {
+    let (_, fixture) = programs().next().expect("gcc");
+    for (condition, stops) in [
+        ("(int)bare_int == 77", true),
+        ("*(int *)&bare_int != 77", false),
+    ] {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        let line = fixture.line("end");
+        let breakpoints = json!({
+            "source": {"path": fixture.source},
+            "breakpoints": [{"line": line, "condition": condition}],
+        });
+        let body = client.request_ok("setBreakpoints", breakpoints);
+        assert_eq!(body["breakpoints"][0]["verified"], true, "{body}");
+        client.configure();
+        match stops {
+            true => {
+                client.expect_stopped("breakpoint");
+            }
+            false => assert_eq!(client.expect_exit(), 0),
+        }
+        client.disconnect();
+    }
+}
+
 /// A nested function sees the variables of the call that it belongs to: neither those of another one, nor globals of
 /// the same name.
 #[test]

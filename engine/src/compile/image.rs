@@ -280,6 +280,10 @@ impl Scope for CodeScope<'_> {
         self.place().is_some_and(|place| place.declares(name))
     }
 
+    fn data_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {
+        self.modules.data_named(symbol, self.place().as_ref())
+    }
+
     fn arch(&self) -> Arch {
         self.modules.arch()
     }
@@ -333,13 +337,13 @@ impl Scope for CodeScope<'_> {
         {
             return self.static_value(found);
         }
+        if variable.is_none() && loaded.module.encloses(function, name) {
+            return Err("a variable of the function around the nested one".into());
+        }
         let mut all = scopes.iter().flat_map(|scope| &scope.variables);
         let Some(closure) = all.find(|variable| self.is_closure(loaded, variable)) else {
             return Ok(None);
         };
-        if variable.is_none() && loaded.module.encloses(function, name) {
-            return Err("a variable of the function around the nested one".into());
-        }
         // A captured variable of a lambda.
         let closure = self.found(loaded, closure)?;
         let Shape::Pointer(of, _) = closure.ty.shape() else {

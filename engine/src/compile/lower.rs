@@ -321,6 +321,10 @@ impl check::Scope for Compiler<'_> {
         self.scope.declares(name)
     }
 
+    fn data_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {
+        self.scope.data_of_symbol(symbol)
+    }
+
     fn hides_functions(&self, name: &str) -> bool {
         let found = self.look_up(Storage::Local, name);
         found.is_ok_and(|found| found.is_some_and(|it| !matches!(it.ty.shape(), Shape::Function)))

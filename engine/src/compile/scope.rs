@@ -39,6 +39,10 @@ pub(crate) trait Scope {
     fn declares(&self, _name: &str) -> bool {
         false
     }
+    /// Returns the address of the data that a raw symbol means here.
+    fn data_of_symbol(&self, _symbol: &str) -> Option<LoadAddr> {
+        None
+    }
     /// Returns a type by name.
     fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)>;
     /// Returns the enumeration of a bare enumerator.

@@ -334,6 +334,10 @@ impl Scope for Evaluator<'_> {
             .find_map(|(module, bias)| Some(bias.load(module.code_of_symbol(symbol)?)))
     }
 
+    fn data_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {
+        self.context.data_of_symbol(symbol)
+    }
+
     fn hides_functions(&self, name: &str) -> bool {
         if !self.context.names().iter().any(|it| it == name) {
             return false;

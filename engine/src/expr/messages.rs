@@ -15,6 +15,13 @@ pub const NEGATIVE_COUNT: &str = "negative count";
 pub const EXPECTED_NUMBER: &str = "expected a number";
 pub const CALLER_REGISTER: &str =
     "cannot write a caller's register: only those of the innermost frame are writable";
+pub fn untyped_data(name: &str) -> String {
+    format!(
+        "the type of `{name}` is unknown: no debug info describes it; cast it, for example `(int){name}` or \
+         `*(int *)&{name}`"
+    )
+}
+
 pub const NO_EXCEPTION: &str = "no exception: the program is not stopped at one";
 
 pub fn index_range(index: i64, len: u64) -> String {

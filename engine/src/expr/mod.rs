@@ -106,6 +106,10 @@ pub trait EvalContext: Target {
     /// # Errors
     /// The variable exists but cannot be located.
     fn global(&self, name: &str) -> Result<Option<Value>, Error>;
+    /// Returns the address of the data that a raw symbol means here, whatever debug info says of it.
+    fn data_of_symbol(&self, _symbol: &str) -> Option<LoadAddr> {
+        None
+    }
     /// Returns what a name means: a local, a member of C++'s `this`, which hides names of
     /// namespaces, or a global.
     ///

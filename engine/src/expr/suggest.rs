@@ -31,6 +31,12 @@ impl Evaluator<'_> {
             Kind::Name(name) => name.as_str(),
             _ => "",
         };
+        if self.language != dwarf::Language::Rust && self.context.data_of_symbol(name).is_some() {
+            return Error::UnknownName {
+                message: super::messages::untyped_data(name),
+                span: node.span.clone(),
+            };
+        }
         let mut message = format!("no variable `{name}` in this frame");
         let known = self.context.names();
         let own: Vec<String> = self.own_members();

@@ -10,8 +10,8 @@ use crate::images::modules::{Loaded, Modules};
 use crate::images::names::{CodePlace, Static};
 use crate::images::tls;
 use dwarf::{
-    FileAddr, Function, LoadAddr, Memory, Module, SharedSymbol, SimpleLocation, Variable,
-    VariableKind, VisiblePaths,
+    FileAddr, Function, LoadAddr, Memory, Module, SharedSymbol, SimpleLocation, SymbolKind,
+    Variable, VariableKind, VisiblePaths,
 };
 use std::sync::Arc;
 
@@ -182,6 +182,34 @@ impl Modules {
             }
             _ => Some(self.with_storage(loaded, variable, memory)),
         }
+    }
+
+    /// Returns the address of the data that a raw symbol means in the code of a place: a symbol of its image,
+    /// bound as the loader has done, or the first one of the others. Thread-local data is left out.
+    pub(crate) fn data_named(
+        &self,
+        symbol: &str,
+        place: Option<&CodePlace<'_>>,
+    ) -> Option<LoadAddr> {
+        let here = place.and_then(|place| self.get(place.loaded.id));
+        let memory = place.and_then(|place| place.memory);
+        match here.and_then(|here| self.bound(symbol, here, memory)) {
+            Some(Bound::At(addr)) => return self.is_data(symbol, addr).then_some(addr),
+            Some(Bound::ThreadLocal(..) | Bound::Nothing) => return None,
+            None => {}
+        }
+        self.images_from(place).find_map(|loaded| {
+            let symbols = loaded.module.symbols_named(symbol);
+            let mut data = symbols.iter().filter(|it| it.kind == SymbolKind::Object);
+            Some(loaded.bias.load(data.next()?.addr))
+        })
+    }
+
+    /// Returns whether an address is that of data with this symbol.
+    fn is_data(&self, symbol: &str, addr: LoadAddr) -> bool {
+        let home = self.at(addr);
+        let symbols = home.map_or_else(Vec::new, |it| it.module.symbols_named(symbol));
+        symbols.iter().any(|it| it.kind == SymbolKind::Object)
     }
 
     /// Returns what the code of an image means by a symbol; `None`: no image defines it.

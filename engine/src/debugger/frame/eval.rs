@@ -38,6 +38,10 @@ impl EvalContext for FrameScope<'_> {
         }
     }
 
+    fn data_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {
+        self.modules.data_named(symbol, self.code_place().as_ref())
+    }
+
     fn arch(&self) -> Arch {
         self.modules.arch()
     }
@@ -87,11 +91,11 @@ impl EvalContext for FrameScope<'_> {
             .map(|variable| variable.name.clone())
             .collect();
         names.extend(self.captures().into_iter().map(|capture| capture.name));
+        names.extend(self.names_of_enclosing());
         if let Some((loaded, pc)) = self.loaded().zip(self.pc()) {
             let statics = loaded.module.unit_statics(loaded.bias.file(pc));
             names.extend(statics.into_iter().map(|variable| variable.name));
         }
-        names.extend(self.names_of_enclosing());
         names.retain(|name| !name.is_empty());
         names
     }

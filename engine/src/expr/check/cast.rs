@@ -44,6 +44,11 @@ impl Checker<'_> {
             // It may be an enumerator of the type.
             _ => match (self.check(operand), self.enumerator(&ty, operand)) {
                 (Err(Stop::Wrong(Error::UnknownName { .. })), Some(of)) => of,
+                (Err(Stop::Wrong(Error::UnknownName { .. })), None)
+                    if let Some(at) = self.address_of_data(&ty, operand) =>
+                {
+                    return Ok(Expr::new(Kind::Deref(Box::new(at)), ty, node));
+                }
                 (of, _) => of?,
             },
         };

@@ -154,6 +154,10 @@ pub(crate) trait Scope {
     fn code_of_symbol(&self, _symbol: &str) -> Option<LoadAddr> {
         None
     }
+    /// Returns the address of the data that a raw symbol means here, which no debug info describes.
+    fn data_of_symbol(&self, _symbol: &str) -> Option<LoadAddr> {
+        None
+    }
     /// Returns the classes around the function of C++, innermost first.
     fn classes_around(&self) -> Vec<Ty> {
         Vec::new()

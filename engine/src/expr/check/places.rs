@@ -8,6 +8,7 @@ use super::rust_made::Access;
 use super::{Checked, Checker, Stop, c, rust_made, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::{exact, literal, messages, with_suggestion};
+use crate::ids::error::Error;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::text::Unit;
@@ -259,7 +260,25 @@ impl Checker<'_> {
         if let Some(member) = self.method_address(operand, None, node)? {
             return Ok(member);
         }
-        self.address_of_place(self.check(operand)?, node)
+        match self.check(operand) {
+            Err(Stop::Wrong(Error::UnknownName { message, span })) => self
+                .address_of_data(&Ty::Void, operand)
+                .ok_or(Stop::Wrong(Error::UnknownName { message, span })),
+            of => self.address_of_place(of?, node),
+        }
+    }
+
+    /// Returns the address of data that is known by its symbol alone, as a pointer to a type.
+    pub(super) fn address_of_data<'t>(&self, ty: &Ty, operand: &'t Node) -> Option<Expr<'t>> {
+        let tree::Kind::Name(name) = &inner(operand).kind else {
+            return None;
+        };
+        if self.language == Language::Rust {
+            return None;
+        }
+        let at = self.scope.data_of_symbol(name)?;
+        let kind = Kind::Constant(at.0.into());
+        Some(Expr::new(kind, ty.clone().pointer(), operand))
     }
 
     /// Checks `&x` of a checked operand.

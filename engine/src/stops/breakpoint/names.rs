@@ -241,6 +241,7 @@ impl NameScope<'_> {
         if self.scope.enumeration_with(name).is_some()
             || self.scope.defines(name)
             || is_c_library_variable(name)
+            || language != Language::Rust && self.scope.data_of_symbol(name).is_some()
         {
             return true;
         }
@@ -350,6 +351,10 @@ impl check::Scope for NameScope<'_> {
         let code = self.modules.code_of_symbol(symbol);
         self.lacks_code.set(self.lacks_code.get() || code.is_none());
         code
+    }
+
+    fn data_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {
+        self.scope.data_of_symbol(symbol)
     }
 
     fn classes_around(&self) -> Vec<Ty> {
