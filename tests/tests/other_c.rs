@@ -196,3 +196,36 @@ fn conditions_in_nested_functions_see_the_variables_around_them() {
         client.disconnect();
     }
 }
+
+#[test]
+fn texts_have_what_their_arrays_have() {
+    for (_, fixture) in programs() {
+        let mut client = DapClient::stopped_at(&fixture, "end");
+        let cases = [
+            ("text,s", "\"F\""),
+            ("text,[8],s", "\"F\\0OO\""),
+            ("text,[3],s", "\"F\\0O\""),
+            ("wide = L\"\\xe9tat\"", "L\"état\""),
+            ("wide[5] == 0", "1"),
+            ("wide = L\"sixsix\"", "L\"sixsix\""),
+            ("utf16 = u\"ab\"", "u\"ab\""),
+            ("utf16[2] == 0", "1"),
+            ("utf32 = U\"\u{1f600}\"", "U\"\u{1f600}\""),
+            ("L\"\\xe9\"[0]", "233"),
+        ];
+        expect(&mut client, &cases);
+        for expression in [
+            "wide = L\"sevenses\"",
+            "wide = \"abc\"",
+            "utf16 = L\"abc\"",
+            "text = L\"a\"",
+        ] {
+            let found = in_frame(&mut client, 0, expression);
+            assert!(found.starts_with("error: "), "{expression}: {found}");
+        }
+        let globals = client.scope("Globals");
+        client.set_child(&globals, "utf32", "U\"q\"");
+        assert_eq!(client.evaluate("utf32"), "U\"q\"");
+        client.disconnect();
+    }
+}

@@ -233,18 +233,23 @@ pub fn string(target: &dyn Target, value: &Value) -> Result<Option<Vec<u8>>, Err
 /// # Errors
 /// The text is too long; in Rust, it has another length.
 pub fn characters(to: &Value, text: &[u8]) -> Result<Vec<u8>, Error> {
+    let unit = match to.ty.shape() {
+        Shape::Array(array) => array.element.size().unwrap_or(1).clamp(1, 4) as usize,
+        _ => 1,
+    };
     let size = to.ty.size().unwrap_or(0) as usize;
     let room = size.min(STRING);
     let exact = to.ty.language() == Language::Rust;
-    if text.len() > room || exact && text.len() != room {
+    let mut bytes = super::literal::encoded(text, unit)?;
+    if bytes.len() > room || exact && bytes.len() != room {
         return Err(Error::eval(format!(
             "{} characters do not fit into `{}`",
-            text.len(),
+            bytes.len() / unit,
             to.ty.name()
         )));
     }
-    let mut bytes = text.to_vec();
-    bytes.extend((bytes.len() < size).then_some(0));
+    let end = size.saturating_sub(bytes.len()).min(unit);
+    bytes.resize(bytes.len() + end, 0);
     Ok(bytes)
 }
 

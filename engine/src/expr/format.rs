@@ -82,7 +82,11 @@ impl Evaluator<'_> {
             value = self.repeated(&value, wanted.at(count)?, true).at(node)?;
         }
         if format.text {
-            value = self.as_text(&value).at(node)?;
+            value = match format.count {
+                Some(_) => self.as_whole_text(&value),
+                None => self.as_text(&value),
+            }
+            .at(node)?;
         }
         value.raw |= format.raw;
         self.as_number(value, format.number).at(node)
@@ -169,6 +173,21 @@ impl Evaluator<'_> {
                 value.ty.name()
             ))),
         }
+    }
+
+    /// Returns all bytes of a row as text, also those behind a 0, without the zeros at its end.
+    fn as_whole_text(&self, value: &Value) -> Result<Value, Error> {
+        let Shape::Array(array) = value.ty.shape() else {
+            return self.as_text(value);
+        };
+        if array.element.size() != Some(1) {
+            return self.as_text(value);
+        }
+        let len = array.count.unwrap_or(0).min(convert::STRING as u64) as usize;
+        let bytes = value.place.read(self.context.as_target(), len)?;
+        let end = bytes.iter().rposition(|byte| *byte != 0);
+        let text = Bytes::new(&bytes[..end.map_or(0, |last| last + 1)]);
+        Ok(Value::new(Ty::Text, ValueLocation::Bytes(text)))
     }
 
     /// Converts enumerators, addresses and characters to numbers if a number format is given.

@@ -150,7 +150,7 @@ impl Lexer<'_> {
             {
                 self.number()?
             }
-            '"' => TokenKind::Text(self.quoted('"')?),
+            '"' => TokenKind::Text(self.quoted(false)?),
             '\'' => self.character(String::new())?,
             '$' => {
                 self.at += 1;
@@ -169,7 +169,7 @@ impl Lexer<'_> {
                     }
                     ("b" | "L" | "u" | "U" | "u8", Some('\'')) => self.character(name)?,
                     ("b" | "c" | "L" | "u" | "U" | "u8", Some('"')) => {
-                        TokenKind::Text(self.quoted('"')?)
+                        TokenKind::Text(self.quoted(matches!(name.as_str(), "L" | "u" | "U"))?)
                     }
                     ("r", Some('#')) => {
                         self.at += 1;
@@ -426,7 +426,7 @@ impl Lexer<'_> {
         Ok(u32::from(first))
     }
 
-    fn quoted(&mut self, quote: char) -> Result<Vec<u8>, Error> {
+    fn quoted(&mut self, is_wide: bool) -> Result<Vec<u8>, Error> {
         let start = self.at;
         self.at += 1;
         let mut bytes = Vec::new();
@@ -438,15 +438,17 @@ impl Lexer<'_> {
                         start..self.at,
                     ));
                 }
-                Some(char) if char == quote => {
+                Some('"') => {
                     self.at += 1;
                     return Ok(bytes);
                 }
                 Some('\\') => {
-                    let is_byte = matches!(
-                        self.text.as_bytes().get(self.at + 1),
-                        Some(b'x' | b'0'..=b'7')
-                    );
+                    // In a wide text it is a whole character.
+                    let is_byte = !is_wide
+                        && matches!(
+                            self.text.as_bytes().get(self.at + 1),
+                            Some(b'x' | b'0'..=b'7')
+                        );
                     let value = self.escape()?;
                     match (char::from_u32(value), u8::try_from(value)) {
                         (_, Ok(byte)) if is_byte => bytes.push(byte),

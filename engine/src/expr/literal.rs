@@ -6,8 +6,9 @@ use super::soft;
 use super::tree::Kind;
 use crate::ids::error::Error;
 use crate::inspect::language::rust;
-use crate::inspect::value::Ty;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
+use crate::inspect::value::text::Unit;
+use crate::inspect::value::{Shape, Ty};
 use dwarf::{CTypes, Language};
 use std::ops::Range;
 
@@ -130,6 +131,40 @@ pub(super) fn prefix(source: &str) -> &str {
         "L" | "u" | "U" | "u8" => prefix,
         _ => "",
     }
+}
+
+/// Returns whether an array of such elements may get the text of a string literal, by the prefix with which its
+/// source begins (ISO C §6.7.9).
+pub(super) fn fits(source: &str, element: &Ty) -> bool {
+    let unit = match element.shape() {
+        Shape::Scalar(scalar) if scalar.kind == ScalarKind::Utf => Unit::of(element),
+        _ if element.size() == Some(1) => Some(Unit::Byte),
+        _ => None,
+    };
+    matches!(
+        (prefix(source), unit),
+        ("" | "u8", Some(Unit::Byte))
+            | ("u", Some(Unit::Utf16))
+            | ("U", Some(Unit::Utf32))
+            | ("L", Some(Unit::Wide { .. }))
+    )
+}
+
+/// Returns the bytes of a string literal's units of such a size, without the last 0.
+///
+/// # Errors
+/// A wide text is not valid UTF-8.
+pub(super) fn encoded(bytes: &[u8], size: usize) -> Result<Vec<u8>, Error> {
+    if size == 1 {
+        return Ok(bytes.to_vec());
+    }
+    let text = std::str::from_utf8(bytes);
+    let text = text.map_err(|_| Error::eval("the text is not valid UTF-8"))?;
+    let units = |char: char| u32::from(char).to_le_bytes();
+    Ok(match size {
+        2 => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        _ => text.chars().flat_map(units).collect(),
+    })
 }
 
 /// Returns the characters of a string literal with a prefix, without the last 0.

@@ -184,7 +184,8 @@ impl Evaluator<'_> {
         let bytes = read.ok_or_else(|| Error::eval(messages::no_conversion(&value.ty, &place.ty)));
         let bytes = bytes.map_err(|it| placed(it, text))?;
         if let Shape::Array(_) = place.ty.shape() {
-            writes.push((place.clone(), convert::characters(place, &bytes)?));
+            let characters = convert::characters(place, &bytes);
+            writes.push((place.clone(), characters.map_err(|it| placed(it, text))?));
             return Ok(());
         }
         is_valid(place, old)?;

@@ -7,7 +7,7 @@ use super::assign::is_constant;
 use super::{Checker, Stop, wrong};
 use crate::arch::Arch;
 use crate::expr::evaluate::inner;
-use crate::expr::{messages, ownership};
+use crate::expr::{literal, messages, ownership};
 use crate::inspect::abi::MemberPointer;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::path::Part;
@@ -220,7 +220,7 @@ impl Checker<'_> {
     fn is_text_for(&self, to: &Ty, value: &Expr<'_>) -> bool {
         let is_literal = is_literal(value);
         if let Shape::Array(array) = to.shape() {
-            return is_literal && array.element.size() == Some(1);
+            return is_literal && literal::fits(self.source_of(value), &array.element);
         }
         if !library::is_string(to) {
             return false;
