@@ -70,6 +70,6 @@ pub use types::{
     VariantPart,
 };
 pub use unwind::{
-    CfaLocation, FrameAddress, HeuristicUnwind, ModuleMap, RegisterOffset, ReturnAddress, Unwinder,
-    Unwound,
+    CfaLocation, FrameAddress, HeuristicUnwind, KeptRegister, ModuleMap, RegisterOffset,
+    ReturnAddress, Unwinder, Unwound,
 };

@@ -229,3 +229,34 @@ fn texts_have_what_their_arrays_have() {
         client.disconnect();
     }
 }
+
+/// A caller's variable is written where the functions that it has called keep its register: on their stack, or
+/// nowhere but in the register.
+#[test]
+fn registers_of_callers_are_written_where_they_are_kept() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler).optimized("1");
+        let Some(fixture) = Fixture::build("c/kept_registers.c", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "touch");
+        assert_eq!(in_frame(&mut client, 2, "kept"), "15");
+        assert_eq!(in_frame(&mut client, 2, "kept = 100"), "100");
+        assert_eq!(in_frame(&mut client, 2, "kept"), "100");
+        assert_eq!(in_frame(&mut client, 1, "own = 50"), "50");
+        for register in ["$pc", "$sp"] {
+            let found = in_frame(&mut client, 2, &format!("{register} = 0"));
+            assert!(found.starts_with("error: cannot write"), "{found}");
+        }
+        client.set_breakpoints(&fixture, &["plain"]);
+        client.continue_();
+        client.expect_stopped("breakpoint");
+        assert_eq!(in_frame(&mut client, 1, "kept"), "100");
+        assert_eq!(in_frame(&mut client, 1, "kept = kept + 100"), "200");
+        client.continue_();
+        client.expect_exit();
+        let output = client.output("stdout");
+        assert_eq!(output, "kept 200 first 100 second 200\n", "{compiler:?}");
+        client.disconnect();
+    }
+}

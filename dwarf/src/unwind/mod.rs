@@ -3,6 +3,7 @@
 mod heuristic;
 mod instruction_starts;
 mod landing_pads;
+mod saved;
 
 use crate::cfi::{CfaRule, RegisterRule, Rule};
 use crate::ids::addr::{FileAddr, LoadAddr, LoadBias};
@@ -14,6 +15,8 @@ use crate::module::Module;
 use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+
+pub use saved::KeptRegister;
 
 /// The modules of a process.
 pub trait ModuleMap {

@@ -7,6 +7,7 @@ mod cpp_coroutine;
 mod enter;
 mod eval;
 mod exception;
+mod kept;
 mod lambda;
 mod locate;
 mod nested;
@@ -63,6 +64,8 @@ struct FramePosition<'a> {
     index: usize,
     /// The level inside it: 0 is the innermost inlined call.
     inner: usize,
+    /// The machine frames that it has called, innermost first; none if they are not known.
+    callees: &'a [PhysicalFrame],
 }
 
 impl FrameScope<'_> {
@@ -249,17 +252,16 @@ impl Target for FrameScope<'_> {
         if !self.is_prepared {
             return Err(Error::Unprepared);
         }
-        if place.level != 0 {
-            return Err(Error::Unsupported(
-                crate::expr::messages::CALLER_REGISTER.into(),
-            ));
-        }
+        let written = match place.level {
+            0 => Some((place, bytes.to_vec())),
+            _ => self.write_kept(place, bytes)?,
+        };
         if let Some(frame) = self.frame {
             let seen = self.seen_registers(frame).clone();
             let seen = register_parts::with_written(seen, place.register, bytes);
             self.written = Some(seen);
         }
-        self.register_writes.push((place, bytes.to_vec()));
+        self.register_writes.extend(written);
         Ok(())
     }
 

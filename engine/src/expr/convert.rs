@@ -319,12 +319,10 @@ pub fn fits(to: &Value, number: Number, from: Scalar) -> Result<(), Error> {
 /// Checks that a place may be written.
 ///
 /// # Errors
-/// It is no memory, and no register of the innermost frame.
+/// It is no memory, and no register.
 pub fn may_write(to: &Value) -> Result<(), Error> {
     match &to.place {
-        ValueLocation::Memory(..) => Ok(()),
-        ValueLocation::Register { register, .. } if register.level == 0 => Ok(()),
-        ValueLocation::Register { .. } => Err(Error::Unsupported(messages::CALLER_REGISTER.into())),
+        ValueLocation::Memory(..) | ValueLocation::Register { .. } => Ok(()),
         ValueLocation::OptimizedOut => Err(Error::OptimizedOut),
         ValueLocation::Bytes(_)
         | ValueLocation::Pieces(..)

@@ -13,8 +13,8 @@ pub const KEY_NOT_FOUND: &str = "key not found";
 pub const ELEMENT_NOT_FOUND: &str = "element not found";
 pub const NEGATIVE_COUNT: &str = "negative count";
 pub const EXPECTED_NUMBER: &str = "expected a number";
-pub const CALLER_REGISTER: &str =
-    "cannot write a caller's register: only those of the innermost frame are writable";
+pub const CALLER_REGISTER: &str = "cannot write this register of a caller: the unwind information does not show \
+                                   where the functions that it called keep it; select the innermost frame";
 pub fn untyped_data(name: &str) -> String {
     format!(
         "the type of `{name}` is unknown: no debug info describes it; cast it, for example `(int){name}` or \

@@ -36,16 +36,22 @@ impl Debugger {
         let Some(stack) = self.take_stack(key.thread) else {
             return Err(Error::NoSuchThread(key.thread.0));
         };
+        let before = self.inferior.writes();
         let (result, writes) = match stack.at(key.level) {
             Some((index, inner)) => match stack.physical.get(index) {
                 Some(physical) => {
-                    self.with_scope(Some((key, physical, index, inner)), replay, use_it)
+                    let callees = &stack.physical[..index];
+                    let frame = Some(((key, physical, index, inner), callees));
+                    self.with_scope(frame, replay, use_it)
                 }
                 None => (Err(Error::NoSuchFrame(key.level)), Vec::new()),
             },
             None => (Err(Error::NoSuchFrame(key.level)), Vec::new()),
         };
-        if writes.is_empty() {
+        if self.inferior.writes() != before {
+            // A word that was written may be one in which a function keeps its caller's register.
+            self.inferior.note_change();
+        } else if writes.is_empty() {
             self.views.stacks.insert(key.thread, stack);
         }
         for (place, bytes) in writes {
@@ -79,8 +85,8 @@ impl Debugger {
         frame.cfa = self.cfa_of(&frame).ok();
         let inner = hidden.min(frame.levels.saturating_sub(1));
         let key = FrameKey { thread, level: 0 };
-        self.with_scope(Some((key, &frame, 0, inner)), replay, use_it)
-            .0
+        let frame = Some(((key, &frame, 0, inner), &[][..]));
+        self.with_scope(frame, replay, use_it).0
     }
 
     /// Runs `use_it` in a machine frame of a thread; `place`: its number, and the number of inlined
@@ -93,8 +99,8 @@ impl Debugger {
         use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let replay = &mut Replay::default();
-        self.with_scope(Some((key, physical, index, inner)), replay, use_it)
-            .0
+        let frame = Some(((key, physical, index, inner), &[][..]));
+        self.with_scope(frame, replay, use_it).0
     }
 
     /// Runs `use_it` without a frame.
@@ -108,7 +114,7 @@ impl Debugger {
     #[allow(clippy::type_complexity)]
     fn with_scope<T>(
         &self,
-        frame: Option<(FrameKey, &PhysicalFrame, usize, usize)>,
+        frame: Option<((FrameKey, &PhysicalFrame, usize, usize), &[PhysicalFrame])>,
         replay: &mut Replay,
         use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
     ) -> (Result<T, Error>, Vec<(RegisterPlace, Vec<u8>)>) {
@@ -118,15 +124,16 @@ impl Debugger {
             modules: &self.images.modules,
             unwinder: &self.views.unwinder,
             cancel: self.views.cancel.as_deref(),
-            frame: frame.map(|(key, physical, index, inner)| FramePosition {
+            frame: frame.map(|((key, physical, index, inner), callees)| FramePosition {
                 key,
                 physical,
                 index,
                 inner,
+                callees,
             }),
             results: &self.views.results,
             replay,
-            subject: frame.and_then(|(key, ..)| self.stops.exceptions.subject_of(key.thread)),
+            subject: frame.and_then(|((key, ..), _)| self.stops.exceptions.subject_of(key.thread)),
             register_writes: Vec::new(),
             is_prepared: self.is_prepared_for_change(),
             written: None,

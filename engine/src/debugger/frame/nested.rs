@@ -59,6 +59,7 @@ impl FrameScope<'_> {
                 physical: &physical,
                 index: NO_FRAME,
                 inner: physical.levels.saturating_sub(1),
+                callees: &[],
             }),
             replay: &mut Replay::default(),
             os: self.os,
