@@ -1,5 +1,6 @@
 //! [`Module`]: one image, read lazily and immutable.
 
+pub(crate) mod answers;
 pub(crate) mod changed_parameters;
 mod image;
 mod loaded;
@@ -17,13 +18,16 @@ use crate::file::mapping::FileIdentity;
 use crate::file::object::Image;
 use crate::file::symbol_table::SymbolTable;
 use crate::functions::Function;
+use crate::functions::variable::Variable;
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::error::Error;
 use crate::ids::source::{LineRow, SourceFile};
+use crate::ids::symbol::Symbol;
 use crate::ids::{DieRef, Language};
 use crate::index::unit_names::UnitNames;
 use crate::lines::DebugInfo;
 use crate::types::{Type, TypeId};
+use answers::Answers;
 use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
@@ -50,6 +54,27 @@ pub struct FunctionPlaces {
     pub inlined_async_bodies: Vec<FileAddr>,
 }
 
+/// The name of a variable, the paths that it may have, and the unit that comes first.
+type NameOfStatic = (String, Vec<String>, Option<u32>);
+
+/// What questions about names were answered with, a field for each kind.
+#[derive(Default)]
+pub(crate) struct NameAnswers {
+    pub(crate) functions: Answers<String, Arc<Function>>,
+    pub(crate) inlined: Answers<String, FileAddr>,
+    /// Their entries.
+    pub(crate) inlined_functions: Answers<String, DieRef>,
+    pub(crate) symbols: Answers<String, Symbol>,
+    /// By name and the unit that comes first.
+    pub(crate) types: Answers<(String, Option<u32>), TypeId>,
+    /// Of types that are only declared, by the declaration.
+    pub(crate) definitions: Answers<DieRef, DieRef>,
+    /// Each with whether it is visible.
+    pub(crate) statics: Answers<NameOfStatic, (Variable, bool)>,
+    /// Of static members, by the member's entry.
+    pub(crate) members: Answers<DieRef, Variable>,
+}
+
 /// An image with its debug info.
 pub struct Module {
     /// Unique in the process; the key of caches.
@@ -64,6 +89,8 @@ pub struct Module {
     /// Identity of the file; `None` if the image was not opened from a file.
     file: Option<FileIdentity>,
     names: name_index::NameTables,
+    /// Answers to questions about names.
+    pub(crate) answers: NameAnswers,
     /// Results of [`Module::find_function`], by name.
     pub(crate) places: RwLock<FxHashMap<String, Arc<FunctionPlaces>>>,
     /// The types that vtables of Rust's trait objects belong to, by address.

@@ -56,6 +56,7 @@ impl Module {
         info: &DebugInfo,
         key: Key<'_>,
     ) -> (Vec<DieRef>, Option<Vec<u32>>) {
+        self.log_search(key);
         if self.needs_search(info)
             && let Some(named) = self.named(info, key)
         {
@@ -64,6 +65,12 @@ impl Module {
         }
         let index = self.full_index(info);
         (index.inlined.get(key.hash).collect(), None)
+    }
+
+    /// Logs a search, which takes as long as the program has entries of such names: an expression
+    /// that was evaluated before needs none.
+    fn log_search(&self, key: Key<'_>) {
+        tracing::debug!(name = key.base, image = %self.holder().path.display(), "searches a name");
     }
 
     /// Returns whether the index cannot be used: it is not built yet, or incomplete.
@@ -184,6 +191,7 @@ impl Module {
         let Some(info) = self.info() else {
             return Vec::new();
         };
+        self.log_search(key);
         let look_in = |index: &NameIndex| look(info, kind(index).get(key.hash).collect());
         if self.needs_search(info) {
             if let Some(names) = self.gdb_index(info) {

@@ -6,8 +6,8 @@ use crate::file::mapping::{self, FileIdentity};
 use crate::file::object::Image;
 use crate::ids::Machine;
 use crate::ids::error::Error;
-use crate::module::Module;
 use crate::module::name_index::NameTables;
+use crate::module::{Module, NameAnswers};
 use rustc_hash::FxHashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -126,6 +126,7 @@ impl Module {
             cfi: OnceLock::new(),
             file: None,
             names: NameTables::default(),
+            answers: NameAnswers::default(),
             places: RwLock::default(),
             vtables: OnceLock::new(),
             functions: RwLock::default(),

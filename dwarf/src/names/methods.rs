@@ -80,23 +80,26 @@ impl Module {
         let (Some(info), Some(key)) = (self.info(), query.key()) else {
             return Vec::new();
         };
-        let (dies, _) = self.inlined_by_key(info, key);
-        let mut functions: Vec<Method> = Vec::new();
-        for die in dies {
-            let Ok((unit, entry)) = info.entry(die) else {
-                continue;
-            };
-            if entry.tag() != gimli::DW_TAG_subprogram
-                || functions.len() >= MAX_METHODS
-                || class_of_entry(info, die).is_some()
-                || !is_meant(info, &query, unit, &entry)
-            {
-                continue;
-            }
+        let is_one = |die: &DieRef| {
+            let entry = info.entry(*die);
+            entry.is_ok_and(|(unit, entry)| {
+                entry.tag() == gimli::DW_TAG_subprogram
+                    && class_of_entry(info, *die).is_none()
+                    && is_meant(info, &query, unit, &entry)
+            })
+        };
+        let find = || {
+            let (dies, _) = self.inlined_by_key(info, key);
+            dies.into_iter().filter(is_one).take(MAX_METHODS).collect()
+        };
+        let known = &self.answers.inlined_functions;
+        let dies = known.answer(self, name.to_owned(), find).into_iter();
+        let functions = dies.filter_map(|die| {
+            let (unit, entry) = info.entry(die).ok()?;
             let name = info.qualified_name_of(unit, &entry);
-            functions.extend(info.read_method(unit, &entry, name).ok());
-        }
-        functions
+            info.read_method(unit, &entry, name).ok()
+        });
+        functions.collect()
     }
 
     /// Returns whether a function takes more arguments than it has parameters (`...`).

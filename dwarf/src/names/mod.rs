@@ -31,12 +31,14 @@ impl Module {
     /// (`method`, `Class::method`), with or without template or generic arguments and parameter
     /// list. Only concrete functions; `inlined_named` returns inlined copies.
     pub fn functions_named(&self, name: &str) -> Vec<Arc<Function>> {
-        functions::functions_named(self, name)
+        let find = || functions::functions_named(self, name);
+        self.answers.functions.answer(self, name.to_owned(), find)
     }
 
     /// Returns the entry addresses of the inlined copies of the functions with that name.
     pub fn inlined_named(&self, name: &str) -> Vec<FileAddr> {
-        functions::inlined_named(self, name)
+        let find = || functions::inlined_named(self, name);
+        self.answers.inlined.answer(self, name.to_owned(), find)
     }
 
     /// Returns the cached result of [`Module::find_function`], which is empty without debug info;
@@ -78,7 +80,8 @@ impl Module {
     /// raw name is `name`; those of Swift whose path ends in `.name`, with the labels if `name` has some; for
     /// `name@version` and `name@@version`, those exported with the version.
     pub fn function_symbols(&self, name: &str) -> Vec<Symbol> {
-        functions::function_symbols(self, name)
+        let find = || functions::function_symbols(self, name);
+        self.answers.symbols.answer(self, name.to_owned(), find)
     }
 
     /// Returns the first address after the function's prologue: the row with `prologue_end`, else
@@ -121,7 +124,16 @@ impl Module {
         paths: &VisiblePaths,
         near: Option<FileAddr>,
     ) -> Vec<VisibleVariable> {
-        statics::statics_visible(self, name, paths, near)
+        let near = statics::unit_near(self, near);
+        let question = (name.to_owned(), paths.texts().collect(), near);
+        let find = || statics::statics_visible(self, name, paths, near);
+        let found = self.answers.statics.answer(self, question, find);
+        let found = found.into_iter();
+        let seen = found.map(|(variable, is_visible)| VisibleVariable {
+            variable,
+            is_visible,
+        });
+        seen.collect()
     }
 
     /// Returns the variables of static storage of the unit that covers `addr`.
@@ -137,13 +149,18 @@ impl Module {
 
     /// Returns the definition of a static data member, if there is one.
     pub fn static_member(&self, member: &Member) -> Option<Variable> {
-        statics::static_member(self, member)
+        let find = || statics::static_member(self, member).into_iter().collect();
+        let found = self.answers.members.answer(self, member.id, find);
+        found.into_iter().next()
     }
 
     /// Returns types by name (`int`, `struct node`, `ns::Class`, `crate::Type`), definitions first,
     /// those of the unit that covers `near` first.
     pub fn types_named(&self, name: &str, near: Option<FileAddr>) -> Vec<TypeId> {
-        types::types_named(self, name, near)
+        let near = statics::unit_near(self, near);
+        let find = || types::types_named(self, name, near);
+        let question = (name.to_owned(), near);
+        self.answers.types.answer(self, question, find)
     }
 
     /// Returns the definition of a type that is only declared here; `id` itself if it is complete

@@ -82,19 +82,19 @@ pub struct VisibleVariable {
     pub is_visible: bool,
 }
 
-/// Returns static variables by name, those that the name means at a place first.
+/// Returns static variables by name, those that the name means at a place first, each with whether it is
+/// visible ([`VisibleVariable`]).
 pub(super) fn statics_visible(
     module: &Module,
     name: &str,
     paths: &VisiblePaths,
-    near: Option<FileAddr>,
-) -> Vec<VisibleVariable> {
+    near: Option<u32>,
+) -> Vec<(Variable, bool)> {
     let query = NameQuery::new(name);
     let query = query.without_keywords_of_rust();
     let Some(key) = query.key() else {
         return Vec::new();
     };
-    let near = unit_near(module, near);
     let look = |info: &DebugInfo, dies: Vec<DieRef>| {
         let mut found: Vec<_> = dies
             .into_iter()
@@ -117,23 +117,18 @@ pub(super) fn statics_visible(
         let found = found.into_iter().filter_map(|(order, die)| {
             let (rank, is_elsewhere, is_internal, _) = order;
             let (unit, entry) = info.entry(die).ok()?;
-            Some(VisibleVariable {
-                variable: info.read_variable(unit, &entry, VariableKind::Static)?,
-                is_visible: rank != usize::MAX && !(is_elsewhere && is_internal),
-            })
+            let variable = info.read_variable(unit, &entry, VariableKind::Static)?;
+            let is_visible = rank != usize::MAX && !(is_elsewhere && is_internal);
+            Some((variable, is_visible))
         });
         found.collect()
     };
-    let found: Vec<VisibleVariable> = module.find_names(|index| &index.statics, key, near, look);
+    let found: Vec<(Variable, bool)> = module.find_names(|index| &index.statics, key, near, look);
     if !found.is_empty() {
         return found;
     }
     let found = thread_local::named(module, &query, near).into_iter();
-    let found = found.map(|variable| VisibleVariable {
-        variable,
-        is_visible: true,
-    });
-    found.collect()
+    found.map(|variable| (variable, true)).collect()
 }
 
 pub(super) fn unit_near(module: &Module, addr: Option<FileAddr>) -> Option<u32> {

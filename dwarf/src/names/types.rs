@@ -8,7 +8,6 @@ use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::module::Module;
 use crate::names::functions::is_meant;
-use crate::names::statics::unit_near;
 use crate::naming::{NameQuery, components};
 use crate::types::TypeId;
 use rayon::prelude::*;
@@ -109,20 +108,21 @@ pub(super) fn complete_type(module: &Module, id: TypeId) -> TypeId {
         let dies = dies.into_par_iter();
         dies.filter(|die| is_definition(info, *die)).collect()
     };
-    module
-        .find_names(|index| &index.types, key, Some(id.0.unit), look)
-        .into_iter()
-        .min_by_key(|die| (die.unit != id.0.unit, *die))
-        .map_or(id, TypeId)
+    let find = || {
+        let found = module.find_names(|index| &index.types, key, Some(id.0.unit), look);
+        let nearest = |die: &DieRef| (die.unit != id.0.unit, *die);
+        found.into_iter().min_by_key(nearest).into_iter().collect()
+    };
+    let found = module.answers.definitions.answer(module, id.0, find);
+    found.first().map_or(id, |die| TypeId(*die))
 }
 
 /// Returns types by name.
-pub(super) fn types_named(module: &Module, name: &str, near: Option<FileAddr>) -> Vec<TypeId> {
+pub(super) fn types_named(module: &Module, name: &str, near: Option<u32>) -> Vec<TypeId> {
     let query = NameQuery::new(name);
     let Some(key) = query.key() else {
         return Vec::new();
     };
-    let near = unit_near(module, near);
     // `struct node` does not match the typedef `node`.
     let tags: &[gimli::DwTag] = match name.trim_start().split(' ').next() {
         Some("struct" | "class") => &[gimli::DW_TAG_structure_type, gimli::DW_TAG_class_type],
