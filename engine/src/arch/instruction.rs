@@ -326,6 +326,12 @@ impl Instruction {
         in_set_of!(self, set, code => set::access::accesses(code, registers))
     }
 
+    /// Returns the part of a frame that it accesses, or computes the address of: the offset in bytes from the
+    /// register `base`, without what another register adds, and the size (1 of an address).
+    pub fn part_of_frame(&self, base: Register) -> Option<(i64, u64)> {
+        in_set_of!(self, set, code => set::access::part_of_frame(code, base))
+    }
+
     /// Returns whether it may set a register, or a part of it.
     pub fn sets(&self, register: Register) -> bool {
         in_set_of!(self, set, code => set::copies::sets(code, register))

@@ -7,6 +7,7 @@ use super::place::Terms;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::arch::{Arch, TlsTemplate};
 use crate::expr::constants::enumerator;
+use crate::ids::error::Error;
 use crate::images::binding;
 use crate::images::modules::{Loaded, Modules};
 use crate::images::names::{CodePlace, Static};
@@ -319,11 +320,16 @@ impl Scope for CodeScope<'_> {
         let scopes = frames
             .get(self.depth)
             .map_or(&[][..], |frame| &frame.scopes);
-        let mut inside = scopes.iter().rev();
-        let variable = inside.find_map(|scope| {
-            let mut variables = scope.variables.iter().rev();
-            variables.find(|variable| variable.name == name)
-        });
+        let inside = scopes.iter().rev();
+        let inside = inside.flat_map(|scope| scope.variables.iter().rev());
+        let named: Vec<&Variable> = inside.filter(|it| it.name == name).collect();
+        let addr = loaded.bias.file(self.pc);
+        let uses = &self.modules.first_uses;
+        let is_missing = |it: &Variable| uses.has_no_value_yet(loaded, function, it, addr);
+        let variable = named.iter().copied().find(|it| !is_missing(it));
+        if variable.is_none() && !named.is_empty() {
+            return Err(NotCompilable(Error::NoValueYet.to_string()));
+        }
         if let Some(variable) = variable
             && !self.is_closure(loaded, variable)
         {

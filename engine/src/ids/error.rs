@@ -114,6 +114,9 @@ pub enum Error {
     /// The value does not exist at this address.
     #[error("<optimized out>")]
     OptimizedOut,
+    /// The variable has no value yet: its pattern was not matched, or it was not assigned.
+    #[error("<no value yet: the code behind this place gives it one>")]
+    NoValueYet,
     /// The pointer exists in debug info only, and its target has no value.
     #[error("<points to something optimized out>")]
     PointeeOptimizedOut,

@@ -35,7 +35,8 @@
 //!   their functions with call sites, their line programs
 //! - a disassembly, a frame without source: the memory; symbols, call frame information and line
 //!   rows of the code around
-//! - variables: the entries of the frame's function; types when they are shown. The first trait
+//! - variables: the entries of the frame's function; types when they are shown; of unoptimized Rust the
+//!   function's code, once, to see which have no value yet. The first trait
 //!   object reads where the module's vtables are. An object with virtual functions, or of a class
 //!   that is only declared, reads the symbol of its vtable and one of its functions;
 //!   `std::function` and `std::any` the function that handles their content
@@ -52,6 +53,7 @@
 pub(crate) mod binding;
 pub(crate) mod body;
 pub(crate) mod derived;
+pub(crate) mod first_uses;
 pub(crate) mod indexer;
 pub(crate) mod missing;
 pub(crate) mod modules;

@@ -8,6 +8,7 @@ mod loader;
 use crate::arch::{Arch, Convention};
 use crate::ids::ModuleId;
 use crate::ids::error::Error;
+use crate::images::first_uses::FirstUses;
 use crate::memory::ProcessMemory;
 use crate::os::MappedFile;
 use dwarf::{
@@ -118,6 +119,8 @@ pub struct Modules {
     long_jumps: OnceCell<Vec<LoadAddr>>,
     /// Addresses that Rust's caught panics pass; filled on first use.
     panic_cleanups: OnceCell<Vec<LoadAddr>>,
+    /// Where functions first refer to their variables.
+    pub(crate) first_uses: FirstUses,
 }
 
 /// The list of a dynamic loader: where it is, and what it was at the last read.

@@ -74,6 +74,20 @@ pub fn accesses(code: &Decoded, registers: &impl RegisterFile) -> Vec<Access> {
     operand.into_iter().collect()
 }
 
+/// Returns the part of a frame that a memory operand is, or whose address an addition computes.
+pub fn part_of_frame(code: &Decoded, base: Register) -> Option<(i64, u64)> {
+    match code.kind {
+        Kind::Memory(access) => match access.base {
+            Base::Register(register) if dwarf_register(register) == base => {
+                Some((access.offset, access.bytes.max(1)))
+            }
+            _ => None,
+        },
+        Kind::AddImmediate { from, value, .. } if dwarf_register(from) == base => Some((value, 1)),
+        _ => None,
+    }
+}
+
 /// Returns the divisor of an integer division. A division by zero does not trap: its result is
 /// zero.
 pub fn divisor(code: &Decoded, registers: &impl RegisterFile) -> Option<Operand> {

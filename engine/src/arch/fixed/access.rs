@@ -27,6 +27,11 @@ pub fn accesses(code: &Decoded, registers: &impl RegisterFile) -> Vec<Access> {
     access.into_iter().collect()
 }
 
+pub fn part_of_frame(code: &Decoded, base: Register) -> Option<(i64, u64)> {
+    let is_it = code.opcode() == STORE && code.register() == base;
+    is_it.then(|| (code.offset() as i64, 8))
+}
+
 pub fn divisor(_: &Decoded, _: &impl RegisterFile) -> Option<Operand> {
     None
 }

@@ -39,6 +39,14 @@ pub fn accesses(instruction: &Decoded, registers: &impl RegisterFile) -> Vec<Acc
     .collect()
 }
 
+/// Returns the part of a frame that a memory operand is, also that of `lea`.
+pub fn part_of_frame(code: &Decoded, base: dwarf::Register) -> Option<(i64, u64)> {
+    let has_one = (0..code.op_count()).any(|it| code.op_kind(it) == OpKind::Memory);
+    let is_of_frame = has_one && dwarf_register(code.memory_base()) == Some(base);
+    let size = code.memory_size().size() as u64;
+    is_of_frame.then(|| (code.memory_displacement64() as i64, size.max(1)))
+}
+
 /// Returns the divisor of an integer division.
 pub fn divisor(instruction: &Decoded, registers: &impl RegisterFile) -> Option<Operand> {
     if !matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv) {

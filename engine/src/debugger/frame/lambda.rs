@@ -20,13 +20,15 @@ impl FrameScope<'_> {
     /// # Errors
     /// It exists but has no place or cannot be read.
     pub(super) fn local(&self, name: &str) -> Result<Option<Value>, Error> {
+        let mut has_missing = false;
         if let Some(loaded) = self.loaded() {
             for scope in self.scopes().into_iter().rev() {
-                let local = scope
-                    .variables
-                    .iter()
-                    .rev()
-                    .find(|variable| variable.name == name);
+                let mut named = scope.variables.iter().filter(|it| it.name == name).rev();
+                let local = named.find(|variable| {
+                    let is_missing = self.has_no_value_yet(variable);
+                    has_missing |= is_missing;
+                    !is_missing
+                });
                 if let Some(variable) = local {
                     let value = || self.value_of(&loaded.module, loaded.bias, variable);
                     if self.closure_in(variable, value).is_some() {
@@ -41,9 +43,12 @@ impl FrameScope<'_> {
                 }
             }
         }
-        match self.of_enclosing(name)? {
-            Some(found) => Ok(Some(found)),
-            None => self.captured(name),
+        if let Some(found) = self.of_enclosing(name)? {
+            return Ok(Some(found));
+        }
+        match self.captured(name)? {
+            None if has_missing => Err(Error::NoValueYet),
+            found => Ok(found),
         }
     }
 

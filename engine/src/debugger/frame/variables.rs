@@ -61,7 +61,9 @@ impl FrameScope<'_> {
                     false => true,
                 };
                 let known = || named.iter().any(|it| it.name == variable.name);
-                if !shown || variable.artificial && known() {
+                // A variable without a value hides no other.
+                let is_missing = self.has_no_value_yet(variable);
+                if !shown || (variable.artificial || is_missing) && known() {
                     continue;
                 }
                 let hidden = visible.insert(variable.name.as_str().into(), named.len());
@@ -75,7 +77,10 @@ impl FrameScope<'_> {
                 named.push(Named {
                     name: variable.name.clone(),
                     expression: Some(variable.name.clone()),
-                    value: value(),
+                    value: match is_missing {
+                        true => Err(Error::NoValueYet),
+                        false => value(),
+                    },
                     is_parameter: variable.kind == VariableKind::Parameter
                         || is_its_parameter(variable),
                     declaration: variable.declaration.clone(),
@@ -88,6 +93,17 @@ impl FrameScope<'_> {
             body.sort(&mut named);
         }
         Ok(named)
+    }
+
+    /// Returns whether a variable is of a pattern that was not matched yet.
+    pub(super) fn has_no_value_yet(&self, variable: &Variable) -> bool {
+        let (Some(loaded), Some(function), Some(pc)) = (self.loaded(), self.function(), self.pc())
+        else {
+            return false;
+        };
+        let addr = loaded.bias.file(pc);
+        let uses = &self.modules.first_uses;
+        uses.has_no_value_yet(loaded, function, variable, addr)
     }
 
     /// Returns the variables of static storage of this frame's unit, sorted by name.
