@@ -102,6 +102,7 @@ mod rust_dynamic_calls;
 mod rust_expressions;
 mod rust_patterns;
 mod rust_programs;
+mod rust_repeated_evaluations;
 mod same_names;
 mod scoped_names;
 mod scopes;

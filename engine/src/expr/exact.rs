@@ -55,6 +55,20 @@ pub(super) fn names_in(class: &DwarfTy, name: &str) -> Vec<String> {
     names
 }
 
+/// Returns the type whose functions `object.name(…)` may be: a class. In Rust, types of all kinds have
+/// functions, such as enums without fields and numbers.
+pub(super) fn with_functions(ty: &Ty) -> Option<Arc<DwarfTy>> {
+    match ty.shape() {
+        Shape::Composite(class) => Some(class),
+        Shape::Enumeration(of) if of.language() == Language::Rust => Some(of),
+        Shape::Scalar(_) => match ty.strip() {
+            Ty::Dwarf(of) if of.language() == Language::Rust => Some(of),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Checks that a function is a member of exactly that class; an error is the name of the type that
 /// it belongs to.
 pub(super) fn is_member(known: &ResolvedFunction, class: &Arc<DwarfTy>) -> Result<(), String> {

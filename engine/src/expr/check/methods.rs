@@ -137,7 +137,16 @@ impl Checker<'_> {
         for (nth, operand) in operands.iter().cloned().enumerate() {
             all.push(match method.parameters.get(nth) {
                 Some(Some(ty)) if operand.open => {
-                    self.typed(operand, &library::referent_type(ty))?
+                    let to = library::referent_type(ty);
+                    let value = self.typed(operand, &to)?;
+                    // `&0` for an option of references: its value would be taken for an address.
+                    let is_passed_on = self.language == Language::Rust
+                        && rust_types::is_reference(ty)
+                        && value.ty.same_as(&to);
+                    match is_passed_on {
+                        true => self.reference_to(value, Access::Shared, node),
+                        false => value,
+                    }
                 }
                 _ => operand,
             });
@@ -282,7 +291,7 @@ impl Checker<'_> {
         refused: &mut Option<String>,
         depth: usize,
     ) -> Result<Option<Meant<'t>>, Stop<'t>> {
-        let Shape::Composite(class) = holder.ty.shape() else {
+        let Some(class) = exact::with_functions(&holder.ty) else {
             return Ok(None);
         };
         let (mut own, other) = self.functions_of(&class, name)?;

@@ -62,7 +62,7 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Result<Option<Expr<'t>>, Stop<'t>> {
         let holder = behind_references(object);
-        let Shape::Composite(class) = holder.ty.shape() else {
+        let Some(class) = exact::with_functions(&holder.ty) else {
             return Ok(None);
         };
         let known = trait_functions(&class, name);
@@ -414,7 +414,7 @@ fn behind_references<'t>(of: &Expr<'t>) -> Expr<'t> {
 fn behind_library<'t>(of: &Expr<'t>, node: &'t Node) -> Option<Expr<'t>> {
     let of = behind_references(of);
     match library::contents(&of.ty)? {
-        Contents::Pointee(to) if matches!(to.shape(), Shape::Composite(_)) => {
+        Contents::Pointee(to) if exact::with_functions(&to).is_some() => {
             Some(Expr::new(Kind::Pointee(Box::new(of)), to, node))
         }
         _ => None,

@@ -21,7 +21,16 @@ pub(super) fn maybe_uninit(target: &dyn Target, value: &Value) -> Result<View, E
 /// `Cow<T>`: the value, and whether it is owned or borrowed.
 pub(super) fn cow(target: &dyn Target, value: &Value) -> Result<View, Error> {
     match members::active_variant(target, value, &composite(value)?)? {
-        Some((name, payload)) => Ok(View::Noted(only(target, &payload)?, name.to_lowercase())),
+        Some((name, payload)) => {
+            let held = only(target, &payload)?;
+            // What is borrowed is behind a pointer. Text and slices are shown by theirs.
+            let is_thin = matches!(held.ty.shape(), Shape::Pointer(..));
+            let held = match name == "Borrowed" && is_thin {
+                true => deref(target, &held)?,
+                false => held,
+            };
+            Ok(View::Noted(held, name.to_lowercase()))
+        }
         None => Err(missing("variants")),
     }
 }
