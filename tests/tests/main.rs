@@ -103,6 +103,7 @@ mod rust_expressions;
 mod rust_patterns;
 mod rust_programs;
 mod rust_repeated_evaluations;
+mod rust_variants;
 mod same_names;
 mod scoped_names;
 mod scopes;

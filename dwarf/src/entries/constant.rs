@@ -84,6 +84,17 @@ pub(crate) fn integer(value: &Value, size: Option<u64>, signed: bool) -> Option<
     })
 }
 
+/// Returns the value of a discriminant that LLVM has written. Unlike gcc it writes a signed number in the
+/// shortest form that keeps the sign: -1 as one byte.
+pub(crate) fn discriminant_value(value: &Value, size: Option<u64>, signed: bool) -> Option<i128> {
+    match value {
+        Value::Data1(value) if signed => Some(i128::from(*value as i8)),
+        Value::Data2(value) if signed => Some(i128::from(*value as i16)),
+        Value::Data4(value) if signed => Some(i128::from(*value as i32)),
+        value => integer(value, size, signed),
+    }
+}
+
 fn block_bits(bytes: &[u8]) -> Option<u128> {
     let mut bits = [0; 16];
     bits.get_mut(..bytes.len())?.copy_from_slice(bytes);

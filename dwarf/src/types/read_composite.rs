@@ -1,7 +1,7 @@
 //! Reads structs, classes and unions: bases, members, bit-fields, variants.
 
 use crate::entries::children::Children;
-use crate::entries::constant::{discriminant_list, integer, udata};
+use crate::entries::constant::{discriminant_list, discriminant_value, integer, udata};
 use crate::entries::units::{Entry, MAX_HOPS, Unit, Value, flag};
 use crate::ids::error::Error;
 use crate::ids::{DieRef, Language};
@@ -308,9 +308,11 @@ impl DebugInfo {
                     line: None,
                 };
                 if let Some(value) = child.attr_value(gimli::DW_AT_discr_value) {
-                    variant
-                        .values
-                        .extend(integer(&value, size, signed).map(|value| (value, value)));
+                    let value = match unit.language {
+                        Language::Rust => discriminant_value(&value, size, signed),
+                        _ => integer(&value, size, signed),
+                    };
+                    variant.values.extend(value.map(|value| (value, value)));
                 } else if let Some(Value::Block(block)) = child.attr_value(gimli::DW_AT_discr_list)
                 {
                     variant.values = discriminant_list(block, signed).unwrap_or_default();

@@ -8,7 +8,7 @@ use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
 use crate::expr::check;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Shape, members};
+use crate::inspect::value::{Shape, inhabited, members};
 use std::sync::Arc;
 
 /// Maximum number of variants of an enum: each takes a comparison.
@@ -109,8 +109,8 @@ impl Compiler<'_> {
             return Ok(None);
         }
         let Some(discriminant) = &part.discriminant else {
-            let first = part.variants.first();
-            return Ok(Some(BoolExpr::Constant(first.is_some_and(is_it))));
+            let only = inhabited::only_variant(ty, part);
+            return Ok(Some(BoolExpr::Constant(only.is_some_and(is_it))));
         };
         if part.variants.len() > MAX_VARIANTS {
             return Err("an enum with too many variants".into());

@@ -44,13 +44,16 @@ impl Checker<'_> {
         if let Some(done) = cast.or_else(|| self.type_name(function, arguments, node)) {
             return done;
         }
+        // In Rust, `(x.f)()` calls what the field holds, and `x.f()` a method.
+        let is_field =
+            self.language == Language::Rust && matches!(function.kind, tree::Kind::Paren(_));
         match &inner(function).kind {
             tree::Kind::Cpp(form, operands) if form.is_member_access() => {
                 self.call_by_member(form, operands, arguments, node)
             }
             // A function about callers.
             tree::Kind::Register(_) => Err(Stop::Needs(node)),
-            tree::Kind::Member(object, name) => {
+            tree::Kind::Member(object, name) if !is_field => {
                 self.method_call(object, name, function, arguments, returns, node)
             }
             tree::Kind::Name(name) => self.function_call(name, function, arguments, returns, node),

@@ -3,7 +3,7 @@
 use super::location::Bits;
 use super::path::{self, Lookup};
 use super::types::DwarfTy;
-use super::{Shape, Target, Ty, Value, ValueLocation};
+use super::{Shape, Target, Ty, Value, ValueLocation, inhabited};
 use crate::ids::error::Error;
 use crate::inspect::visualize::objc;
 use dwarf::{
@@ -376,7 +376,7 @@ pub fn active_variant(
         return Ok(None);
     };
     let chosen: Option<&Variant> = match &part.discriminant {
-        None => part.variants.first(),
+        None => inhabited::only_variant(ty, part),
         Some(discriminant) => {
             let value = member(target, object, ty, discriminant)?;
             let bits = value.raw(target)?;

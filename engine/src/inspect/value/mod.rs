@@ -8,6 +8,7 @@ mod decimal;
 mod elements;
 pub mod foreign;
 mod format;
+pub mod inhabited;
 pub mod location;
 pub mod members;
 mod numbers;
