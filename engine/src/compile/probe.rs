@@ -69,10 +69,10 @@ pub(super) fn part(
     part_by(value, &read)
 }
 
-fn part_by(
-    value: &RuntimeValue,
-    read: &dyn Fn(&dyn Target, &Value) -> Result<Option<Value>, Error>,
-) -> Result<Option<RuntimeValue>, NotCompilable> {
+/// Finds a part in an object.
+type Reader<'a> = dyn Fn(&dyn Target, &Value) -> Result<Option<Value>, Error> + 'a;
+
+fn part_by(value: &RuntimeValue, read: &Reader<'_>) -> Result<Option<RuntimeValue>, NotCompilable> {
     if let RuntimeLocation::Choice(condition, both) = &value.place {
         let (yes, no) = (part_by(&both[0], read)?, part_by(&both[1], read)?);
         return Ok(match (yes, no) {
