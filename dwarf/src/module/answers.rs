@@ -1,4 +1,4 @@
-//! What questions about names were answered with. An image does not change, so a question is answered
+//! Answers to questions about names. An image does not change, so a question is answered
 //! by a search once, however often an expression asks it.
 
 use crate::module::{MAX_NAMES, Module};

@@ -57,7 +57,7 @@ pub struct FunctionPlaces {
 /// The name of a variable, the paths that it may have, and the unit that comes first.
 type NameOfStatic = (String, Vec<String>, Option<u32>);
 
-/// What questions about names were answered with, a field for each kind.
+/// Answers to questions about names, a field for each kind of question.
 #[derive(Default)]
 pub(crate) struct NameAnswers {
     pub(crate) functions: Answers<String, Arc<Function>>,

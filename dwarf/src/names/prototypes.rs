@@ -5,12 +5,12 @@ use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::module::Module;
 
-/// What the names of the compilers contain that record which functions have a prototype.
+/// Parts of the names of compilers that record which functions have a prototype.
 const RECORDING: [&str; 2] = ["GNU C", "clang"];
 
 impl Module {
     /// Returns whether callers of a function promote its arguments, `float` to `double` (ISO C §6.5.2.2): its
-    /// source is C without a prototype (`f(x) float x;`). False if the compiler is not one that records it.
+    /// source is C without a prototype (`f(x) float x;`). Returns false if the compiler does not record that.
     /// Cost: reads two entries.
     pub fn is_unprototyped(&self, function: &Function) -> bool {
         let Some(info) = self.info().filter(|_| function.language == Language::C) else {

@@ -82,8 +82,8 @@ pub struct VisibleVariable {
     pub is_visible: bool,
 }
 
-/// Returns static variables by name, those that the name means at a place first, each with whether it is
-/// visible ([`VisibleVariable`]).
+/// Returns static variables by name, and whether each is visible ([`VisibleVariable`]). The variables that
+/// the name means at a place come first.
 pub(super) fn statics_visible(
     module: &Module,
     name: &str,

@@ -1,4 +1,4 @@
-//! Where the registers of a frame's caller are kept while the frame's function runs.
+//! The places that keep the registers of a frame's caller while the frame's function runs.
 
 use super::{FrameAddress, ModuleMap, Unwinder};
 use crate::cfi::RegisterRule;
@@ -8,7 +8,7 @@ use crate::ids::memory::Memory;
 use crate::ids::register::{Register, Registers};
 use crate::locations::evaluate::evaluate_cfi;
 
-/// Where the value of a caller's register is.
+/// The place that keeps the value of a caller's register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeptRegister {
     /// In a word of memory, from which the function restores it.

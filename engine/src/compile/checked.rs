@@ -244,7 +244,7 @@ impl Compiler<'_> {
                 let value = self.lower(of)?;
                 self.loaded(&value, scalar_of(of)?)
             }
-            Kind::AddressOf(inner) if self.language == Language::Rust => {
+            Kind::AddressOf(_) if self.language == Language::Rust => {
                 let value = self.lower(of)?;
                 self.loaded(&value, scalar_of(of)?)
             }

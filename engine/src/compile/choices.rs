@@ -1,5 +1,5 @@
-//! Values that depend on a condition, and those that the expression makes. Neither has one place in the
-//! program: what is read of them is chosen, too.
+//! Values without a place in the program: one of two values, chosen by a condition, and objects that the
+//! expression makes. A member of a choice is a choice of the two members.
 
 use super::code::{Address, BoolExpr, Int};
 use super::numbers::address_in;
@@ -66,7 +66,7 @@ impl RuntimeValue {
         }
     }
 
-    /// Applies a step to a value, or to each of those that it may be.
+    /// Applies a step to the value; to both values of a choice.
     pub(super) fn each(
         &self,
         step: &dyn Fn(&RuntimeValue) -> Result<RuntimeValue, NotCompilable>,
@@ -85,7 +85,7 @@ impl RuntimeValue {
         }
     }
 
-    /// Returns the truth of a value, or of the one that it is.
+    /// Returns what `truth` says of the value; of a choice, what it says of the chosen value.
     pub(super) fn decided(
         &self,
         truth: &dyn Fn(&RuntimeValue) -> Result<BoolExpr, NotCompilable>,

@@ -108,7 +108,8 @@ pub struct Loop {
     pub holds: BoolExpr,
 }
 
-/// Maximum number of passes of a loop. A thread that is stopped in one is stepped to its end.
+/// Maximum number of passes of a loop. A thread that is stopped in a loop goes back to the line: the code
+/// has no effect before its end.
 pub const MAX_PASSES: u64 = 4096;
 
 /// An address in memory.

@@ -321,7 +321,7 @@ struct Side {
     scalar: scalar::Scalar,
 }
 
-/// Compares two numbers by their values, whatever their types.
+/// Compares two numbers of any types by their mathematical values.
 fn compare_numbers(order: Order, a: Side, b: Side) -> Result<BoolExpr, NotCompilable> {
     let is_float = |it: &Side| matches!(it.scalar.kind, ScalarKind::Float(_));
     if is_float(&a) || is_float(&b) {

@@ -13,7 +13,7 @@ use crate::inspect::visualize::standard::{before_arguments, owners, std_class};
 use crate::inspect::visualize::{View, need, rust_std, view};
 use dwarf::Language;
 
-/// What a wrapper holds.
+/// The contents of a smart pointer, optional or other wrapper.
 #[derive(Debug)]
 pub(super) struct Held {
     /// Whether there is a value.

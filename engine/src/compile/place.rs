@@ -37,7 +37,7 @@ pub(crate) enum RuntimeLocation {
     Float(Float),
     /// In pieces, at an offset in bytes.
     Pieces(Arc<[Piece]>, u64),
-    /// That of the first value if the condition holds, else that of the second.
+    /// The place of the first value if the condition holds, else the place of the second.
     Choice(Box<BoolExpr>, Arc<[RuntimeValue; 2]>),
     /// None: the expression makes the object.
     Made(Arc<Made>),

@@ -175,7 +175,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns all bytes of a row as text, also those behind a 0, without the zeros at its end.
+    /// Returns all bytes of a row as text, without the zeros at the end. A 0 before them does not end the text.
     fn as_whole_text(&self, value: &Value) -> Result<Value, Error> {
         let Shape::Array(array) = value.ty.shape() else {
             return self.as_text(value);

@@ -36,6 +36,22 @@ pub fn load(compiler: &[&str], name: &str, source: &str, language: Language) -> 
     Some(machine)
 }
 
+/// Returns the command that makes a library of Rust code.
+pub fn rustc(level: &'static str) -> [&'static str; 10] {
+    [
+        "rustc",
+        "-g",
+        "-C",
+        level,
+        "--edition",
+        "2024",
+        "--crate-type",
+        "cdylib",
+        "--crate-name",
+        "fixture",
+    ]
+}
+
 /// Asserts the outcome of the code, and that the interpreter agrees.
 fn check(machine: &mut Machine, expected: &[(&str, Answer)]) {
     for (text, expected) in expected {
@@ -226,18 +242,7 @@ pub extern "C" fn fill() {
 }
 "#;
     for level in ["opt-level=0", "opt-level=2"] {
-        let compiler = [
-            "rustc",
-            "-g",
-            "-C",
-            level,
-            "--edition",
-            "2024",
-            "--crate-type",
-            "cdylib",
-            "--crate-name",
-            "fixture",
-        ];
+        let compiler = rustc(level);
         let Some(mut machine) = load(&compiler, "fixture.rs", source, Language::Rust) else {
             return;
         };

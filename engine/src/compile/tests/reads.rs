@@ -2,10 +2,10 @@
 
 use super::machine::Answer::{Deopt, No, Yes};
 use super::machine::{Answer, Machine};
-use super::programs::load;
+use super::programs::{load, rustc};
 use dwarf::Language;
 
-/// Checks each expression, and that the code of one that is refused has the reason.
+/// Asserts the answer of the code of each expression, and that the interpreter has the same.
 fn check(machine: &mut Machine, expected: &[(&str, Answer)]) {
     let mut wrong = Vec::new();
     for (text, expected) in expected {
@@ -20,6 +20,15 @@ fn check(machine: &mut Machine, expected: &[(&str, Answer)]) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Asserts that the code stores what the interpreter reads, for each expression that it can store.
+fn check_captures(machine: &mut Machine, expressions: &[&str], refused: usize) {
+    let (can, cannot): (Vec<&str>, Vec<&str>) = expressions
+        .iter()
+        .partition(|text| machine.captured(text).is_ok());
+    machine.assert_captures(&can);
+    assert_eq!(cannot.len(), refused, "{cannot:?}");
 }
 
 #[test]
@@ -103,6 +112,25 @@ extern "C" void fill() {}
                 ("count == 9", Yes),
             ],
         );
+        let captures = [
+            "*o",
+            "o.value_or(7)",
+            "none.value_or(7)",
+            "o.has_value()",
+            "*p",
+            "p.get()",
+            "u->key",
+            "u->name",
+            "u->next->limit",
+            "*u->next->owner",
+            "s.back()",
+            "s.c_str()",
+            "v.back()",
+            "names.back()",
+            "s < other",
+            "pair == pair2",
+        ];
+        check_captures(&mut machine, &captures, 1);
     }
 }
 
@@ -133,18 +161,7 @@ pub extern "C" fn fill() {
 }
 "#;
     for level in ["opt-level=0", "opt-level=2"] {
-        let compiler = [
-            "rustc",
-            "-g",
-            "-C",
-            level,
-            "--edition",
-            "2024",
-            "--crate-type",
-            "cdylib",
-            "--crate-name",
-            "fixture",
-        ];
+        let compiler = rustc(level);
         let Some(mut machine) = load(&compiler, "reads.rs", source, Language::Rust) else {
             return;
         };
@@ -253,5 +270,48 @@ pub extern "C" fn fill() {
             .collect();
         let cases: Vec<(&str, Answer)> = cases.iter().map(|it| (&*it.0, it.1)).collect();
         check(&mut machine, &cases);
+        let captures = [
+            "$a.unwrap_or(0)",
+            "$none.unwrap_or(9)",
+            "$a.unwrap()",
+            "$a.map(|x| x + 1)",
+            "$a.map_or(7, |x| x + 1)",
+            "$a.or($none)",
+            "$acc.parent.as_ref().unwrap().id",
+            "$acc.parent.as_deref().unwrap().owner",
+            "$acc.parent.as_ref()",
+            "$nums.first()",
+            "$nums.last().copied()",
+            "$nums.get(9)",
+            "$nums.iter().position(|x| *x == 2)",
+            "$nums.iter().find(|x| **x == 2)",
+            "$nums.iter().any(|x| *x == 2)",
+            "$opt.unwrap()",
+            "$opt.unwrap_or(\"none\")",
+            "$opt.map(|s| s.len())",
+            "$on.as_deref()",
+            "$owner.starts_with(\"o\")",
+            "$rc.id",
+            "$rc.owner",
+            "$arc.as_str()",
+            "$arc.len()",
+            "$res.as_ref().unwrap()",
+            "$res.ok()",
+            "match $a { Some(x) if x > 2 => \"big\", _ => \"small\" }",
+            "if let Some(x) = $a { x } else { 0 }",
+            "$acc.owner.as_str()",
+            "($a, $acc.id)",
+            "Some($acc.id)",
+            "$acc.tags.iter().position(|t| t == \"bb\")",
+            "$nested",
+            "$b.clone()",
+            "$a.filter(|x| *x > 5)",
+        ];
+        let captures: Vec<String> = captures
+            .iter()
+            .map(|it| it.replace('$', "PLACE."))
+            .collect();
+        let captures: Vec<&str> = captures.iter().map(|it| &**it).collect();
+        check_captures(&mut machine, &captures, 19);
     }
 }

@@ -62,7 +62,7 @@ const RDX: usize = 1;
 pub(super) const RCX: usize = 2;
 pub(super) const RSP: usize = 7;
 
-/// Registers for pending numbers, by DWARF number; those that functions preserve come last.
+/// Registers for pending numbers, by DWARF number. The callee-saved registers come last.
 pub(super) const POOL: [usize; 10] = [4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// Mask of all general-purpose registers that may be written.

@@ -8,7 +8,7 @@ use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::{RegisterPlace, Target};
 use dwarf::{KeptRegister, LoadAddr, Memory, Unwinder};
 
-/// Where a register of a caller is.
+/// The place that keeps a register of a caller.
 enum Kept {
     /// In a word of memory.
     Memory(LoadAddr),
