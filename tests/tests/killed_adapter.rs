@@ -326,6 +326,29 @@ fn stopped_attached_process_survives_the_tracer() {
     assert!(process::text_bytes(debuggee.pid(), &fixture.program) == before);
 }
 
+/// Each stop is kept in a copy of the process, which a thread of the program makes for the debugger: on x86-64.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn attached_process_survives_the_tracer_that_copies_it() {
+    let fixture = Fixture::of(SOURCE);
+    for _ in 0..24 {
+        let debuggee = Debuggee::start(&fixture, &[]);
+        debuggee.read_line();
+        let mut client = DapClient::spawn();
+        client.attach(debuggee.pid(), json!({}));
+        client.configure();
+        stop_at_beat(&mut client, &fixture);
+        let tracer = process::tracer_of(client.adapter_pid());
+        let mut patience = stillpoint_tests::patience::Patience::new();
+        while process::children(debuggee.pid()).is_empty() {
+            assert!(patience.is_left(), "the stop is not kept");
+        }
+        process::send_signal(tracer, Signal::SIGKILL);
+        client.wait_exit();
+        debuggee.expect_running();
+    }
+}
+
 #[test]
 fn a_busy_tracer_does_not_survive_the_adapter() {
     let fixture = Fixture::of(SOURCE);

@@ -189,6 +189,22 @@ impl DisplacedPads {
         self.regions.push(Region { start, used: 0 });
     }
 
+    /// Takes room for other code of ours; `None` if no region has so much.
+    pub fn take_room(&mut self, bytes: usize) -> Option<LoadAddr> {
+        // Instructions of some machines are aligned.
+        let bytes = (bytes as u64).next_multiple_of(16);
+        let has_room = |region: &&mut Region| region.used + bytes <= REGION;
+        let region = self.regions.iter_mut().find(has_room)?;
+        let start = region.start + region.used;
+        region.used += bytes;
+        Some(start)
+    }
+
+    /// Returns whether regions may be mapped.
+    pub fn can_map(&self) -> bool {
+        !self.refused
+    }
+
     /// Disables displaced stepping: regions cannot be mapped in this process.
     pub fn disable(&mut self) {
         self.refused = true;

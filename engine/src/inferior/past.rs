@@ -89,6 +89,7 @@ impl Inferior {
         if !stopped || !self.end_system_call(thread) {
             return Err(NotKept::Now);
         }
+        self.offer_refuge(thread);
         let instruction = self.system_call_instruction();
         instruction.ok_or_else(|| NotKept::Ever("the program has no vDSO".to_owned()))
     }

@@ -281,19 +281,38 @@ impl Inferior {
             {
                 PastSite::Go(registers) => return Some(registers),
                 PastSite::Impossible => return None,
-                PastSite::NeedsRegion => {
-                    let addr = free_place(self.arch, site, REGION, &self.occupied(pid))?;
-                    let call = SystemCall::MapCode { addr, len: REGION };
-                    match self.inject_syscall(thread, call) {
-                        Some(result) if result as u64 == addr.0 => self.pads.add_region(addr),
-                        result => {
-                            tracing::info!(?result, "no memory for displaced stepping");
-                            self.pads.disable();
-                        }
-                    }
-                }
+                PastSite::NeedsRegion => self.map_pads(thread, pid, site)?,
             }
         }
         None
+    }
+
+    /// Maps memory for pads near an address. If that fails, none is asked for again. `None`: there is no
+    /// place.
+    fn map_pads(&mut self, thread: ThreadId, pid: i32, near: LoadAddr) -> Option<()> {
+        let addr = free_place(self.arch, near, REGION, &self.occupied(pid))?;
+        let call = SystemCall::MapCode { addr, len: REGION };
+        match self.inject_syscall(thread, call) {
+            Some(result) if result as u64 == addr.0 => self.pads.add_region(addr),
+            result => {
+                tracing::info!(?result, "no memory for displaced stepping");
+                self.pads.disable();
+            }
+        }
+        Some(())
+    }
+
+    /// Gives the backend the memory that it wants in the process for system calls of ours, if there can be any.
+    pub(crate) fn offer_refuge(&mut self, thread: ThreadId) -> Option<()> {
+        let bytes = self.os.refuge_bytes()?;
+        let mut room = self.pads.take_room(bytes);
+        if room.is_none() && self.pads.can_map() {
+            let pid = self.process.as_ref()?.pid;
+            let near = self.registers(thread)?.pc();
+            self.map_pads(thread, pid, near)?;
+            room = self.pads.take_room(bytes);
+        }
+        self.os.set_refuge(room?);
+        Some(())
     }
 }

@@ -8,6 +8,13 @@ pub trait Safekeeping {
     /// Registers the patch at an address of a process that was attached to, or that there is none
     /// (`None`), so that the code is restored if the debugger is killed.
     fn guard(&self, addr: LoadAddr, patch: Option<GuardedPatch<'_>>);
+    /// Returns how many bytes of code the backend wants in the process for a refuge: threads that make system
+    /// calls for the debugger are there if it is killed. `None`: it needs none, or has one.
+    fn refuge_bytes(&self) -> Option<usize> {
+        None
+    }
+    /// Makes the refuge at an address where so many bytes of executable memory are free.
+    fn set_refuge(&self, _at: LoadAddr) {}
     /// Writes `original` in an untraced process if it has `bytes` there. Stops it for that, so that
     /// it never executes a half-written instruction. Returns false if it is still traced.
     fn restore_code(&mut self, pid: i32, addr: LoadAddr, bytes: &[u8], original: &[u8]) -> bool;

@@ -85,6 +85,14 @@ pub fn status(_: i32, key: &str) -> Option<String> {
     only_linux(&format!("the field {key} of a process"))
 }
 
+/// The children of a process are listed by Linux.
+///
+/// # Panics
+/// Always.
+pub fn children(_: i32) -> Vec<i32> {
+    only_linux("the children of a process")
+}
+
 /// The memory of another process needs rights that a test does not have.
 ///
 /// # Panics

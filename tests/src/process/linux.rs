@@ -50,6 +50,22 @@ pub fn is_tracer(pid: i32) -> bool {
     status(pid, "Name").is_some_and(|name| name == "stillpoint-work")
 }
 
+/// Returns the pids of the children of a process, zombies included.
+pub fn children(pid: i32) -> Vec<i32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter();
+    let threads = threads.flatten().flatten();
+    let lists =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let mut pids = Vec::new();
+    for list in lists {
+        pids.extend(
+            list.split_whitespace()
+                .filter_map(|pid| pid.parse::<i32>().ok()),
+        );
+    }
+    pids
+}
+
 /// Returns the file of a process's program.
 pub fn executable(pid: i32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()

@@ -9,7 +9,7 @@ mod linux;
 use darwin as system;
 #[cfg(target_os = "linux")]
 use linux as system;
-pub use system::{ends_within, forbid_ptrace, status, text_bytes};
+pub use system::{children, ends_within, forbid_ptrace, status, text_bytes};
 
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::Path;

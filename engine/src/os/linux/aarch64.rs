@@ -19,6 +19,18 @@ use std::io;
 /// Whether a system call leaves all vector registers as they are.
 pub const CALLS_KEEP_VECTORS: bool = false;
 
+/// The code of a refuge.
+pub const REFUGE: super::refuge::Code = super::refuge::Code {
+    // svc #0; cbz w0, 1f; b .; 1: udf #0; svc #0; b .
+    bytes: &[
+        0x01, 0x00, 0x00, 0xd4, 0x40, 0x00, 0x00, 0x34, 0x00, 0x00, 0x00, 0x14, 0x00, 0x00, 0x00,
+        0x00, 0x01, 0x00, 0x00, 0xd4, 0x00, 0x00, 0x00, 0x14,
+    ],
+    copying_call: 0,
+    call: 16,
+    wait: 20,
+};
+
 const BREAK_SET: i32 = 0x402;
 const WATCH_SET: i32 = 0x403;
 /// Offset of the first slot, and size of one.

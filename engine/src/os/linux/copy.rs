@@ -12,6 +12,7 @@
 use super::super::ThreadEvent;
 use super::injection::{CallResult, Injection, InjectionError};
 use super::ptrace;
+use super::refuge::Refuge;
 use crate::ids::ThreadId;
 use dwarf::LoadAddr;
 use std::cell::RefCell;
@@ -154,11 +155,25 @@ impl Copies {
         instruction: LoadAddr,
         parent: CopyParent,
     ) -> Result<ProcessCopy, CopyError> {
+        self.copy_process_in(None, thread, instruction, parent)
+    }
+
+    /// Like [`Copies::copy_process`]; the thread makes the system call in a refuge, if there is one.
+    ///
+    /// # Errors
+    /// As for [`Copies::copy_process`].
+    pub fn copy_process_in(
+        &self,
+        refuge: Option<Refuge<'_>>,
+        thread: ThreadId,
+        instruction: LoadAddr,
+        parent: CopyParent,
+    ) -> Result<ProcessCopy, CopyError> {
         let flags = match parent {
             CopyParent::Copied => 0,
             CopyParent::OfCopied => libc::CLONE_PARENT,
         };
-        let mut injection = Injection::begin(thread, instruction)?;
+        let mut injection = Injection::begin_in(refuge, thread, instruction)?;
         let copy = match injection.call(libc::SYS_clone, [flags as u64, 0, 0, 0, 0, 0]) {
             Err(error) => Err(CopyError::from(error)),
             Ok(result) => {
@@ -196,7 +211,7 @@ impl Copies {
     fn settle(
         &self,
         result: CallResult,
-        injection: &Injection,
+        injection: &Injection<'_>,
         instruction: LoadAddr,
     ) -> Result<ProcessCopy, CopyError> {
         let pid_inside = result
@@ -326,8 +341,13 @@ impl Drop for ProcessCopy {
 ///
 /// # Errors
 /// The thread ends meanwhile, or a seccomp filter forbids the call.
-pub fn reap_in(thread: ThreadId, instruction: LoadAddr, pid_inside: i32) -> Result<(), CopyError> {
-    let mut injection = Injection::begin(thread, instruction)?;
+pub fn reap_in(
+    refuge: Option<Refuge<'_>>,
+    thread: ThreadId,
+    instruction: LoadAddr,
+    pid_inside: i32,
+) -> Result<(), CopyError> {
+    let mut injection = Injection::begin_in(refuge, thread, instruction)?;
     let result = injection.call(libc::SYS_wait4, to_collect(i64::from(pid_inside)));
     injection.finish();
     let ok = result?.ok();

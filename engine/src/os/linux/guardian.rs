@@ -13,14 +13,19 @@
 //! seizes the threads once the kernel has detached them. A thread that accesses watched data within
 //! these one or two milliseconds is killed by the SIGTRAP.
 //!
+//! A thread makes a system call for the debugger in a [refuge](super::refuge), for example when a stop is
+//! kept. The guardian seizes it, too, and restores its registers and the signals that it blocked.
+//!
 //! The guardian cannot help with a trap that the tracer has not yet waited for: 10 to 20 µs of each
-//! hit that the debugger evaluates, and most of the time in conditions that call functions. It
-//! restores code, not registers: a call from the console that is suspended at that moment returns
-//! to the entry point without a trap.
+//! hit that the debugger evaluates, and most of the time in conditions that call functions. It restores no
+//! registers of a thread that maps memory for the debugger, or that executes a call from the console: such a call,
+//! if it is suspended at that moment, returns to the entry point without a trap.
 
 use super::super::GuardedPatch;
-use super::{machine, own};
+use super::super::registers::{MAX_WORDS, RegisterSet};
+use super::{machine, own, ptrace, refuge, registers};
 use crate::arch::MAX_JUMP_BYTES;
+use crate::ids::ThreadId;
 use dwarf::LoadAddr;
 use std::cell::{Cell, UnsafeCell};
 use std::fs::File;
@@ -108,6 +113,19 @@ struct Shared {
     entries: [[AtomicU64; 3]; MAX_SITES],
     /// Threads whose debug registers are set; 0 for a free entry.
     threads: [AtomicI32; MAX_THREADS],
+    shelter: Shelter,
+}
+
+/// A thread that makes a system call in a refuge, and what it was like before.
+struct Shelter {
+    /// 0: there is none. Written last.
+    thread: AtomicI32,
+    /// The address of the refuge.
+    refuge: AtomicU64,
+    /// The signals that the thread blocked.
+    mask: AtomicU64,
+    /// Its general-purpose registers, as the kernel orders them.
+    registers: [AtomicU64; MAX_WORDS],
 }
 
 impl Shared {
@@ -126,6 +144,8 @@ impl Shared {
 /// A guardian process, as its parent sees it. Belongs to the tracing thread.
 pub struct Guardian {
     pub pid: i32,
+    /// The address of the program's refuge, if it has one.
+    pub refuge: Cell<Option<LoadAddr>>,
     shared: *mut Shared,
     /// Number of entries that have ever been used: the table is large, and mostly empty.
     used: Cell<usize>,
@@ -181,6 +201,7 @@ impl Guardian {
                     hurry(pid);
                     Ok(Guardian {
                         pid,
+                        refuge: Cell::new(None),
                         shared,
                         used: Cell::new(0),
                     })
@@ -229,6 +250,22 @@ impl Guardian {
                 original.store(Entry::FREE.0[0], Ordering::Release);
             }
         }
+    }
+
+    /// Notes what a thread is like before it makes a system call in the refuge at an address.
+    pub fn shelter(&self, thread: ThreadId, refuge: LoadAddr, registers: &RegisterSet, mask: u64) {
+        let shelter = &self.shared().shelter;
+        for (place, word) in shelter.registers.iter().zip(registers.words()) {
+            place.store(*word, Ordering::Relaxed);
+        }
+        shelter.refuge.store(refuge.0, Ordering::Relaxed);
+        shelter.mask.store(mask, Ordering::Relaxed);
+        shelter.thread.store(thread.0, Ordering::Release);
+    }
+
+    /// Notes that the thread is as before.
+    pub fn end_shelter(&self) {
+        self.shared().shelter.thread.store(0, Ordering::Release);
     }
 
     /// Adds a thread whose debug registers are set to the table, or removes it (`false`).
@@ -294,6 +331,7 @@ unsafe fn watch(memory: i32, shared: &Shared) -> ! {
             for rank in (0..=highest).rev() {
                 restore(memory, shared, rank as u8);
             }
+            bring_back(&shared.shelter);
             clear_debug_registers(shared);
         }
         libc::_exit(0)
@@ -335,40 +373,97 @@ unsafe fn clear_debug_registers(shared: &Shared) {
         let tids = shared.threads.iter().map(|it| it.load(Ordering::Acquire));
         tids.filter(|tid| *tid != 0)
     };
-    // SAFETY: system calls, on integers and a live status.
+    // SAFETY: in the forked child, as the caller guarantees.
     unsafe {
         for tid in threads() {
-            let pause = libc::timespec {
-                tv_sec: 0,
-                tv_nsec: SEIZE_INTERVAL_NS,
-            };
-            for _ in 0..SEIZE_ATTEMPTS {
-                if libc::ptrace(libc::PTRACE_SEIZE, tid, 0_usize, 0_usize) == 0 {
-                    libc::ptrace(libc::PTRACE_INTERRUPT, tid, 0_usize, 0_usize);
-                    break;
-                }
-                if *libc::__errno_location() != libc::EPERM {
-                    break;
-                }
-                libc::nanosleep(&raw const pause, std::ptr::null_mut());
-            }
+            interrupt(tid);
         }
         for tid in threads() {
-            let mut status = 0;
-            if libc::waitpid(tid, &raw mut status, libc::__WALL) != tid || !libc::WIFSTOPPED(status)
-            {
-                continue;
+            if let Some(status) = stop_of(tid) {
+                machine::clear_watchpoints(tid);
+                release(tid, status);
             }
-            machine::clear_watchpoints(tid);
-            // Our interrupt and the trap of a debug register are not delivered to the program.
-            let signal = match libc::WSTOPSIG(status) {
-                _ if status >> 16 == libc::PTRACE_EVENT_STOP => 0,
-                libc::SIGTRAP => 0,
-                signal => signal,
-            };
-            libc::ptrace(libc::PTRACE_DETACH, tid, 0_usize, signal as usize);
         }
     }
+}
+
+/// Restores the thread that makes a system call for the debugger, if there is one. Its registers are the call's as long
+/// as it is in the refuge.
+///
+/// # Safety
+/// Must be called in the forked child only.
+unsafe fn bring_back(shelter: &Shelter) {
+    let thread = ThreadId(shelter.thread.load(Ordering::Acquire));
+    if thread.0 == 0 {
+        return;
+    }
+    // SAFETY: in the forked child, as the caller guarantees.
+    unsafe {
+        interrupt(thread.0);
+        let Some(status) = stop_of(thread.0) else {
+            return;
+        };
+        let at = LoadAddr(shelter.refuge.load(Ordering::Relaxed));
+        if let Some(mut set) = registers::read_general(thread)
+            && refuge::holds(at, set.pc())
+        {
+            for (word, kept) in set.words_mut().iter_mut().zip(&shelter.registers) {
+                *word = kept.load(Ordering::Relaxed);
+            }
+            registers::write(thread, &set);
+        }
+        let _ = ptrace::set_blocked_signals(thread, shelter.mask.load(Ordering::Relaxed));
+        release(thread.0, status);
+    }
+}
+
+/// Seizes and interrupts a thread as soon as the dying tracer no longer holds it.
+///
+/// # Safety
+/// Must be called in the forked child only.
+unsafe fn interrupt(tid: i32) {
+    let pause = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: SEIZE_INTERVAL_NS,
+    };
+    // SAFETY: system calls, on integers and a live pause.
+    unsafe {
+        for _ in 0..SEIZE_ATTEMPTS {
+            if libc::ptrace(libc::PTRACE_SEIZE, tid, 0_usize, 0_usize) == 0 {
+                libc::ptrace(libc::PTRACE_INTERRUPT, tid, 0_usize, 0_usize);
+                return;
+            }
+            if *libc::__errno_location() != libc::EPERM {
+                return;
+            }
+            libc::nanosleep(&raw const pause, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Waits for the stop of a seized thread and returns its status; `None` if it was not seized, or has ended.
+///
+/// # Safety
+/// Must be called in the forked child only.
+unsafe fn stop_of(tid: i32) -> Option<i32> {
+    let mut status = 0;
+    // SAFETY: the status is live.
+    let waited = unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL) };
+    (waited == tid && libc::WIFSTOPPED(status)).then_some(status)
+}
+
+/// Detaches a stopped thread. Our interrupt and the trap of a debug register are not delivered to the program.
+///
+/// # Safety
+/// Must be called in the forked child only.
+unsafe fn release(tid: i32, status: i32) {
+    let signal = match libc::WSTOPSIG(status) {
+        _ if status >> 16 == libc::PTRACE_EVENT_STOP => 0,
+        libc::SIGTRAP => 0,
+        signal => signal,
+    };
+    // SAFETY: integers only.
+    unsafe { libc::ptrace(libc::PTRACE_DETACH, tid, 0_usize, signal as usize) };
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::super::linux_abi::signal;
 use super::super::registers::RegisterSet;
 use super::super::thread_state::SIGNAL_BYTES;
 use super::super::{Patience, ThreadEvent};
+use super::refuge::Refuge;
 use super::{ptrace, registers};
 use crate::arch::Arch;
 use crate::ids::{Signal, ThreadId};
@@ -59,7 +60,7 @@ impl CallResult {
 }
 
 /// A stopped thread that is made to execute system calls. [`Injection::finish`] restores its state.
-pub struct Injection {
+pub struct Injection<'a> {
     thread: ThreadId,
     /// The address of a system call instruction.
     instruction: LoadAddr,
@@ -71,15 +72,30 @@ pub struct Injection {
     was_sent_stop: bool,
     /// A stop has been taken that the tracer waits for.
     was_interrupted: bool,
+    /// If there is one, the thread makes the calls there, and not at `instruction`.
+    refuge: Option<Refuge<'a>>,
 }
 
-impl Injection {
+impl<'a> Injection<'a> {
     /// Begins with a thread that is stopped outside of a system call, or in one that will be
     /// restarted. Until the end it blocks all signals.
     ///
     /// # Errors
     /// The thread is gone.
-    pub fn begin(thread: ThreadId, instruction: LoadAddr) -> Result<Injection, InjectionError> {
+    pub fn begin(thread: ThreadId, instruction: LoadAddr) -> Result<Injection<'a>, InjectionError> {
+        Self::begin_in(None, thread, instruction)
+    }
+
+    /// Like [`Injection::begin`], in a refuge if there is one: the thread is restored also if we are killed. One that
+    /// was stopped by a signal is not brought there.
+    ///
+    /// # Errors
+    /// The thread is gone.
+    pub fn begin_in(
+        refuge: Option<Refuge<'a>>,
+        thread: ThreadId,
+        instruction: LoadAddr,
+    ) -> Result<Injection<'a>, InjectionError> {
         let gone = InjectionError::Ended(None);
         let Some(before) = registers::read(thread) else {
             return Err(gone);
@@ -88,10 +104,7 @@ impl Injection {
         let Ok(mask) = ptrace::blocked_signals(thread) else {
             return Err(gone);
         };
-        if ptrace::set_blocked_signals(thread, u64::MAX).is_err() {
-            return Err(gone);
-        }
-        Ok(Injection {
+        let mut injection = Injection {
             thread,
             instruction,
             before,
@@ -99,7 +112,18 @@ impl Injection {
             stop,
             was_sent_stop: false,
             was_interrupted: false,
-        })
+            refuge: None,
+        };
+        injection.refuge = refuge.filter(|_| injection.was_stopped_without_signal());
+        if let Some(refuge) = &injection.refuge {
+            refuge.enter(thread, &before, mask);
+            registers::write(thread, &refuge.waiting(&before));
+        }
+        if ptrace::set_blocked_signals(thread, u64::MAX).is_err() {
+            refuge.inspect(Refuge::leave);
+            return Err(gone);
+        }
+        Ok(injection)
     }
 
     /// Returns the registers that the thread had.
@@ -121,17 +145,21 @@ impl Injection {
         number: libc::c_long,
         arguments: [u64; 6],
     ) -> Result<CallResult, InjectionError> {
+        let instruction = match &self.refuge {
+            Some(refuge) => refuge.instruction_for(number),
+            None => self.instruction,
+        };
         let set = self
             .before
-            .for_call_alone(number as u64, arguments, self.instruction);
+            .for_call_alone(number as u64, arguments, instruction);
         if !registers::write(self.thread, &set) {
             return Err(InjectionError::Ended(None));
         }
-        let created = self.step()?;
+        let created = self.execute()?;
         let Some(after) = registers::read(self.thread) else {
             return Err(InjectionError::Ended(None));
         };
-        let behind = self.instruction + Arch::HOST.system_call_instruction().len() as u64;
+        let behind = instruction + Arch::HOST.system_call_instruction().len() as u64;
         if after.pc() != behind {
             return Err(self.not_executed(Signal::TRAP));
         }
@@ -150,18 +178,26 @@ impl Injection {
             if !range.contains(&self.before.pc()) {
                 return Ok(true);
             }
-            self.step()?;
+            self.execute()?;
             let after = registers::read(self.thread);
             self.before = after.ok_or(InjectionError::Ended(None))?;
         }
         Ok(!range.contains(&self.before.pc()))
     }
 
-    /// Executes an instruction. Returns the process that it has created, if it is a call that does.
-    fn step(&mut self) -> Result<Option<i32>, InjectionError> {
+    /// Executes an instruction; in a refuge, which a thread does not leave, up to the end of the system call. Returns
+    /// the process that it has created, if it is a call that does.
+    fn execute(&mut self) -> Result<Option<i32>, InjectionError> {
+        /// What a stop at the start or the end of a system call is reported as.
+        const CALL: Signal = Signal(libc::SIGTRAP | 0x80);
         let mut created = None;
+        let mut has_begun = false;
         loop {
-            if ptrace::resume(self.thread, true, Signal(0)).is_err() {
+            let resumed = match self.refuge {
+                Some(_) => ptrace::resume_to_call(self.thread),
+                None => ptrace::resume(self.thread, true, Signal(0)),
+            };
+            if resumed.is_err() {
                 // It was killed, and its end follows.
                 tracing::debug!(thread = %self.thread, "cannot resume for a system call");
             }
@@ -175,6 +211,12 @@ impl Injection {
                     created = Some(pid);
                 }
                 Some(ThreadEvent::Signal(Signal::TRAP)) => return Ok(created),
+                Some(ThreadEvent::Signal(CALL)) if self.refuge.is_some() => {
+                    if has_begun {
+                        return Ok(created);
+                    }
+                    has_begun = true;
+                }
                 Some(ThreadEvent::Signal(Signal(libc::SIGSTOP))) => self.was_sent_stop = true,
                 // Others are blocked: it is a fault of the instruction.
                 Some(ThreadEvent::Signal(signal)) => return Err(self.not_executed(signal)),
@@ -203,9 +245,18 @@ impl Injection {
     /// that has arrived meanwhile is still pending. One that the thread was stopped with is delivered
     /// by the next resume only.
     pub fn finish(self) {
-        registers::write(self.thread, &self.before);
+        if self.refuge.is_some() {
+            // If we are killed behind this, the kernel restarts a call that the thread was in.
+            let _ = ptrace::interrupt(self.thread);
+        } else {
+            registers::write(self.thread, &self.before);
+        }
         let _ = ptrace::set_blocked_signals(self.thread, self.mask);
-        if self.was_stopped_without_signal() {
+        if let Some(refuge) = &self.refuge {
+            registers::write(self.thread, &self.before);
+            self.stop_without_signal();
+            refuge.leave();
+        } else if self.was_stopped_without_signal() {
             self.stop_without_signal();
         }
         if let Some(stop) = &self.stop {

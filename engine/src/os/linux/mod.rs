@@ -28,6 +28,7 @@ mod procmap;
 pub(super) mod ptrace;
 #[cfg_attr(target_arch = "aarch64", path = "record_refused.rs")]
 mod record;
+mod refuge;
 mod refusal;
 mod registers;
 #[cfg_attr(target_arch = "aarch64", path = "replays_refused.rs")]

@@ -37,9 +37,9 @@ impl Copies for LinuxBackend {
         thread: ThreadId,
         instruction: LoadAddr,
     ) -> Result<Option<CopyId>, String> {
-        let copied = self
-            .copies
-            .copy_process(thread, instruction, CopyParent::Copied);
+        let copied =
+            self.copies
+                .copy_process_in(self.refuge(), thread, instruction, CopyParent::Copied);
         let copy = match copied {
             Ok(copy) => copy,
             Err(error) => {
@@ -83,7 +83,7 @@ impl Copies for LinuxBackend {
         for (of, pid) in std::mem::take(&mut self.past.ended) {
             // Those of a former process are init's; their pids may be those of others now.
             if Some(of) == process
-                && let Err(error) = reap_in(thread, instruction, pid)
+                && let Err(error) = reap_in(self.refuge(), thread, instruction, pid)
             {
                 tracing::debug!(%error, pid, "a copy stays as a zombie of the program");
                 self.past.note_end(thread, &error);

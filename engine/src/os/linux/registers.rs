@@ -24,16 +24,20 @@ fn abi() -> &'static LinuxAbi {
 
 /// Reads the general-purpose registers; `None` if the thread is gone.
 pub fn read(tid: ThreadId) -> Option<RegisterSet> {
-    let mut set = RegisterSet::zeroed_in(&abi().registers);
-    if !ptrace::read_register_words(tid, NT_PRSTATUS, set.words_mut()) {
-        return None;
-    }
+    let mut set = read_general(tid)?;
     for separate in abi().separate {
         if let Some(value) = read_separate(tid, separate) {
             set.set(separate.register, value);
         }
     }
     Some(set)
+}
+
+/// Like [`read`], without the registers that are in sets of their own. Takes no lock and no memory, so that a
+/// forked child may call it.
+pub fn read_general(tid: ThreadId) -> Option<RegisterSet> {
+    let mut set = RegisterSet::zeroed_in(&abi().registers);
+    ptrace::read_register_words(tid, NT_PRSTATUS, set.words_mut()).then_some(set)
 }
 
 /// Reads a register in a set of its own; `None` if the kernel or the processor lacks it.

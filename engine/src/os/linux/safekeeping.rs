@@ -3,11 +3,20 @@
 
 use super::super::{AddressSpace, Backend, Duty, GuardedPatch, Patience, Safekeeping, ThreadEvent};
 use super::duty::Keeper;
-use super::{LinuxBackend, procfs, ptrace};
+use super::guardian::Guardian;
+use super::refuge::Refuge;
+use super::{LinuxBackend, machine, procfs, ptrace};
 use crate::ids::{Signal, ThreadId};
 use dwarf::LoadAddr;
 
 impl LinuxBackend {
+    /// Returns the refuge in the debuggee, if it has one.
+    pub(super) fn refuge(&self) -> Option<Refuge<'_>> {
+        let guardian = self.guardian.as_ref()?;
+        let at = guardian.refuge.get()?;
+        Some(Refuge { at, guardian })
+    }
+
     /// Ends the keeper of a process.
     fn dismiss_keeper(&mut self, pid: i32) {
         if let Some(index) = self.keepers.iter().position(|(of, _)| *of == pid) {
@@ -26,6 +35,20 @@ impl Safekeeping for LinuxBackend {
             if let Some(patch) = patch {
                 guardian.add(addr, patch);
             }
+        }
+    }
+
+    fn refuge_bytes(&self) -> Option<usize> {
+        let lacks = |guardian: &Guardian| guardian.refuge.get().is_none();
+        (self.recording.is_none() && self.guardian.as_ref().is_some_and(lacks))
+            .then_some(machine::REFUGE.bytes.len())
+    }
+
+    fn set_refuge(&self, at: LoadAddr) {
+        if let Some(guardian) = &self.guardian
+            && self.write_memory_partly(at, machine::REFUGE.bytes) == machine::REFUGE.bytes.len()
+        {
+            guardian.refuge.set(Some(at));
         }
     }
 

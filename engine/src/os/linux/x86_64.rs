@@ -12,6 +12,17 @@ use std::io;
 /// Whether a system call leaves all vector registers as they are.
 pub const CALLS_KEEP_VECTORS: bool = true;
 
+/// The code of a refuge.
+pub const REFUGE: super::refuge::Code = super::refuge::Code {
+    // syscall; test eax, eax; je 1f; jmp .; 1: ud2; syscall; jmp .
+    bytes: &[
+        0x0f, 0x05, 0x85, 0xc0, 0x74, 0x02, 0xeb, 0xfe, 0x0f, 0x0b, 0x0f, 0x05, 0xeb, 0xfe,
+    ],
+    copying_call: 0,
+    call: 10,
+    wait: 12,
+};
+
 const STATUS: usize = 6;
 const CONTROL: usize = 7;
 

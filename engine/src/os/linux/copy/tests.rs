@@ -186,7 +186,7 @@ fn process_notices_no_child() {
     let status = std::fs::read_to_string(debuggee.file("status")).expect("a process");
     assert!(status.contains("ShdPnd:\t0000000000000000"), "{status}");
     assert!(exists(pid), "a zombie until it is collected");
-    reap_in(debuggee.thread, debuggee.instruction, inside).expect("its child");
+    reap_in(None, debuggee.thread, debuggee.instruction, inside).expect("its child");
     assert!(!exists(pid));
 }
 
