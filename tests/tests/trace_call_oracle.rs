@@ -245,7 +245,7 @@ fn trace(program: &Path) -> String {
     client.launch_program(program, json!({"stopOnEntry": true}));
     client.configure();
     client.expect_stopped("entry");
-    let arguments = json!({"function": "traced", "limit": 1 << 20});
+    let arguments = json!({"function": "traced", "limit": 1 << 20, "seconds": 3600});
     let body = client.request_ok("stillpoint/traceCall", arguments);
     client.disconnect();
     body["text"].as_str().expect("a text").to_owned()

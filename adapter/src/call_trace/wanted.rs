@@ -4,6 +4,8 @@
 const DEPTHS: (usize, usize) = (0, 5);
 /// Default, minimum and maximum length of the text in bytes.
 const LIMITS: (usize, usize, usize) = (4000, 400, 1 << 20);
+/// Default, minimum and maximum number of seconds from the beginning of the call.
+const SECONDS: (u64, u64, u64) = (60, 1, 3600);
 
 /// Selects among the calls of a function.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,20 +29,16 @@ pub struct Wanted {
     pub depth: usize,
     /// Maximum length of the text in bytes.
     pub limit: usize,
+    /// After how many seconds the trace ends, from the beginning of the call.
+    pub seconds: u64,
 }
 
 impl Wanted {
-    /// Returns a request with defaults and bounds applied.
+    /// Returns a request with default bounds.
     ///
     /// # Errors
     /// There is no function, or both a hit and a condition.
-    pub fn new(
-        function: &str,
-        hit: Option<u64>,
-        condition: Option<&str>,
-        depth: Option<u64>,
-        limit: Option<u64>,
-    ) -> Result<Self, String> {
+    pub fn new(function: &str, hit: Option<u64>, condition: Option<&str>) -> Result<Self, String> {
         let function = function.trim();
         if function.is_empty() {
             return Err("missing function name".to_owned());
@@ -55,27 +53,48 @@ impl Wanted {
             (None, Some(condition)) => Pass::If(condition.to_owned()),
             (None, None) => Pass::Next,
         };
-        let number = |given: Option<u64>, usual: usize| {
-            given.map_or(usual, |it| usize::try_from(it).unwrap_or(usize::MAX))
-        };
         Ok(Self {
             function: function.to_owned(),
             pass,
-            depth: number(depth, DEPTHS.0).min(DEPTHS.1),
-            limit: number(limit, LIMITS.0).clamp(LIMITS.1, LIMITS.2),
+            depth: DEPTHS.0,
+            limit: LIMITS.0,
+            seconds: SECONDS.0,
         })
     }
 
-    /// Parses `FUNCTION [hit N | if EXPRESSION] [depth D] [limit BYTES]`.
+    /// Replaces the default bounds by the given ones, as far as their own limits allow.
+    #[must_use]
+    pub fn with_bounds(
+        mut self,
+        depth: Option<u64>,
+        limit: Option<u64>,
+        seconds: Option<u64>,
+    ) -> Self {
+        let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        if let Some(depth) = depth {
+            self.depth = size(depth).min(DEPTHS.1);
+        }
+        if let Some(limit) = limit {
+            self.limit = size(limit).clamp(LIMITS.1, LIMITS.2);
+        }
+        if let Some(seconds) = seconds {
+            self.seconds = seconds.clamp(SECONDS.1, SECONDS.2);
+        }
+        self
+    }
+
+    /// Parses `FUNCTION [hit N | if EXPRESSION] [depth D] [limit BYTES] [seconds S]`.
     ///
     /// # Errors
     /// The text is not of this form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (mut rest, mut depth, mut limit) = (text.trim(), None, None);
+        let mut rest = text.trim();
+        let (mut depth, mut limit, mut seconds) = (None, None, None);
         while let Some((before, word, number)) = last_option(rest) {
             let place = match word {
                 "depth" => &mut depth,
                 "limit" => &mut limit,
+                "seconds" => &mut seconds,
                 _ => break,
             };
             if place.replace(number).is_some() {
@@ -83,20 +102,19 @@ impl Wanted {
             }
             rest = before;
         }
-        if let Some((function, condition)) = rest.split_once(" if ") {
-            return Self::new(function, None, Some(condition), depth, limit);
-        }
-        match last_option(rest) {
-            Some((function, "hit", number)) => {
-                Self::new(function, Some(number), None, depth, limit)
-            }
-            _ => match rest.rsplit_once(char::is_whitespace) {
-                Some((_, word @ ("hit" | "if" | "depth" | "limit"))) => {
+        let wanted = if let Some((function, condition)) = rest.split_once(" if ") {
+            Self::new(function, None, Some(condition))
+        } else if let Some((function, "hit", number)) = last_option(rest) {
+            Self::new(function, Some(number), None)
+        } else {
+            match rest.rsplit_once(char::is_whitespace) {
+                Some((_, word @ ("hit" | "if" | "depth" | "limit" | "seconds"))) => {
                     Err(format!("missing value behind `{word}`"))
                 }
-                _ => Self::new(rest, None, None, depth, limit),
-            },
-        }
+                _ => Self::new(rest, None, None),
+            }
+        };
+        Ok(wanted?.with_bounds(depth, limit, seconds))
     }
 }
 
@@ -141,8 +159,14 @@ mod tests {
         assert_eq!(parsed("f depth 99 limit 1"), {
             ("f".to_owned(), Pass::Next, 5, 400)
         });
-        let large = Wanted::new("f", None, None, None, Some(u64::MAX)).unwrap();
-        assert_eq!(large.limit, 1 << 20);
+        let most = Some(u64::MAX);
+        let large = Wanted::new("f", None, None).unwrap();
+        let large = large.with_bounds(most, most, most);
+        assert_eq!((large.limit, large.seconds), (1 << 20, 3600));
+        let seconds = |text: &str| Wanted::parse(text).unwrap().seconds;
+        assert_eq!(seconds("f"), 60);
+        assert_eq!(seconds("f depth 1 seconds 90"), 90);
+        assert_eq!(seconds("f seconds 0"), 1);
     }
 
     #[test]

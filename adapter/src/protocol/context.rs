@@ -181,6 +181,9 @@ pub struct TraceCallArguments {
     /// Maximum length of the text in bytes; 4000 if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
+    /// After how many seconds the trace ends, from the beginning of the call: 60 if missing, 3600 at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
 }
 
 /// The response to `stillpoint/traceCall`, after the call.

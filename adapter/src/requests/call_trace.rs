@@ -27,11 +27,10 @@ impl Request for TraceCall {
             &arguments.function,
             arguments.hit,
             arguments.condition.as_deref(),
-            arguments.depth,
-            arguments.limit,
         );
         let wanted = wanted
-            .map_err(|mistake| RequestError::Arguments(format!("{}: {mistake}", Self::COMMAND)))?;
+            .map_err(|mistake| RequestError::Arguments(format!("{}: {mistake}", Self::COMMAND)))?
+            .with_bounds(arguments.depth, arguments.limit, arguments.seconds);
         let text = call_trace::run(session, wanted)?;
         Ok(protocol::TracedCall { text })
     }

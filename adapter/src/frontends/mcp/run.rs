@@ -213,6 +213,7 @@ impl Session {
             condition: input.condition,
             depth: input.depth,
             limit: input.limit,
+            seconds: input.timeout.map(|it| it.ceil() as u64),
         };
         let mut traced = self.link.send::<requests::TraceCall>(&arguments)?;
         if phase == Phase::Held {

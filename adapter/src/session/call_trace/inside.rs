@@ -1,12 +1,12 @@
 //! The steps through a traced call: what a stop belongs to, and how the program goes on.
 
 use super::observe::{self, Reading, Targets};
-use super::{Flow, Inside, MAX_LINES, MAX_TIME, Pending, Running, TIME_IS_UP};
+use super::{Flow, Inside, MAX_LINES, Pending, Running, TIME_IS_UP};
 use crate::call_trace::{Frame, Outcome, Position, Recorder, Relation};
 use crate::session::{Session, own_breakpoints};
 use engine::{FrameKey, FrameKind, Granularity, Objects, ResumeScope, StepKind, ThreadId};
 use std::collections::{HashMap, HashSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Frames searched for the one that threw an exception.
 const MAX_FRAMES: usize = 16;
@@ -41,7 +41,7 @@ pub(super) fn begin(session: &mut Session, running: &mut Running, thread: Thread
         calls,
         has_info,
         recorder: Recorder::new(position, frame),
-        began: Instant::now(),
+        time_is_up: Instant::now() + Duration::from_secs(running.wanted.seconds),
         head,
         targets,
         files: Vec::new(),
@@ -146,7 +146,7 @@ pub(super) fn advance(session: &mut Session, running: &mut Running) -> Flow {
         if inside.recorder.lines() >= MAX_LINES {
             return Flow::Ends(format!("{MAX_LINES} lines were executed"));
         }
-        if inside.began.elapsed() >= MAX_TIME {
+        if Instant::now() >= inside.time_is_up {
             return Flow::Ends(TIME_IS_UP.to_owned());
         }
     }

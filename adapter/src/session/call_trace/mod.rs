@@ -19,13 +19,10 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of lines that a trace executes.
 const MAX_LINES: u64 = 200_000;
-/// Maximum time that a trace takes from the beginning of the call.
-const MAX_TIME: Duration = Duration::from_secs(60);
-
 /// Time from the end of the call's thread to that of the process.
 const PROCESS_END_TIMEOUT: Duration = Duration::from_millis(100);
-/// The end of a trace that has taken [`MAX_TIME`].
-const TIME_IS_UP: &str = "the call has taken 60 seconds";
+/// The end of a trace that has taken [`Wanted::seconds`].
+const TIME_IS_UP: &str = "the call has taken the time that the trace has; `seconds` gives it more";
 
 /// The state of a session's trace.
 #[derive(Debug, Default)]
@@ -60,7 +57,8 @@ struct Inside {
     /// Whether the function has debug info: only then does a return differ from an exception.
     has_info: bool,
     recorder: Recorder,
-    began: Instant,
+    /// When the time of the trace is up.
+    time_is_up: Instant,
     /// The first lines of the text.
     head: Vec<String>,
     /// Targets of the arguments, as they were at the beginning.
@@ -271,7 +269,7 @@ pub fn deadline(session: &Session) -> Option<Instant> {
     let inside = running.inside.as_ref()?;
     match inside.thread_ended {
         Some(at) => Some(at + PROCESS_END_TIMEOUT),
-        None => Some(inside.began + MAX_TIME).filter(|_| running.ending.is_none()),
+        None => Some(inside.time_is_up).filter(|_| running.ending.is_none()),
     }
 }
 
