@@ -2,7 +2,8 @@
 //!
 //! A fixed limit fails on a busy machine. A wait here ends after [`QUIET`] seconds in which no message
 //! arrived and no process started by the tests used CPU time, started, ended, stopped or resumed. It ends
-//! after [`LIMIT`] seconds in any case, because a program may spin for ever.
+//! after [`LIMIT`] seconds in any case, because a program may spin for ever; after more on a machine with
+//! more to do than it has processors.
 
 use std::env;
 use std::sync::OnceLock;
@@ -29,9 +30,17 @@ fn scaled(seconds: u32) -> Duration {
     Duration::from_secs(u64::from(seconds)) * *factor
 }
 
-/// Returns [`LIMIT`], scaled.
+/// Returns [`LIMIT`], scaled, and times the number of threads that want each processor.
 pub fn limit() -> Duration {
-    scaled(LIMIT)
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().and_then(|text| text.parse().ok());
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    scaled(LIMIT).mul_f64(stretch(load.unwrap_or(0.0), processors))
+}
+
+/// Returns how much longer work takes at a load average: 1 while each thread has a processor, 60 at most.
+fn stretch(load: f64, processors: usize) -> f64 {
+    (load / processors as f64).clamp(1.0, 60.0)
 }
 
 /// One wait.
@@ -41,6 +50,8 @@ pub struct Patience {
     /// When something happened last.
     last: Instant,
     seen: Option<Activity>,
+    /// The longest [`limit`] that a look has found.
+    limit: Duration,
 }
 
 impl Patience {
@@ -52,6 +63,7 @@ impl Patience {
             looked: now,
             last: now,
             seen: None,
+            limit: Duration::ZERO,
         }
     }
 
@@ -77,7 +89,8 @@ impl Patience {
             self.seen = Some(activity);
             self.last = now;
         }
-        now - self.last < scaled(QUIET) && now - self.began < limit()
+        self.limit = self.limit.max(limit());
+        now - self.last < scaled(QUIET) && now - self.began < self.limit
     }
 }
 
@@ -268,6 +281,14 @@ mod tests {
     }
 
     #[test]
+    fn limits_grow_with_the_load() {
+        assert_eq!(stretch(0.5, 2), 1.0);
+        assert_eq!(stretch(16.0, 2), 8.0);
+        assert_eq!(stretch(1e9, 2), 60.0);
+        assert!(limit() >= scaled(LIMIT));
+    }
+
+    #[test]
     fn a_silent_wait_ends_only_after_its_time() {
         let mut patience = Patience::new();
         assert!(patience.is_left());
@@ -278,7 +299,7 @@ mod tests {
         // Tests that run beside this one may have done something since.
         let left = patience.is_left();
         assert!(!left || patience.last > past);
-        patience.began -= limit();
+        patience.began -= scaled(LIMIT).mul_f64(60.0);
         patience.looked = past;
         assert!(!patience.is_left());
     }
