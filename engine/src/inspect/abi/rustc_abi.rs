@@ -22,6 +22,7 @@ pub(super) fn passing(ty: &Ty) -> Passing {
         Layout::Two(a, b) => Passing::Apart(vec![in_words(a), in_words(b)]),
         Layout::Many if size <= WORD => Passing::Registers(words(size)),
         Layout::Many => Passing::Address,
+        Layout::Unclear => Passing::Unknown,
     }
 }
 
@@ -38,7 +39,8 @@ pub(super) fn returning(ty: &Ty) -> Returning {
         // Versions of rustc differ in which of these are returned in registers.
         Layout::Many if size <= 2 * WORD && !returns_in_memory(ty) => Returning::Unknown,
         Layout::Two(..) if !returns_in_memory(ty) => Returning::Unknown,
-        Layout::Two(..) | Layout::Many => Returning::Memory,
+        Layout::Unclear if size <= 2 * WORD || !returns_in_memory(ty) => Returning::Unknown,
+        Layout::Two(..) | Layout::Many | Layout::Unclear => Returning::Memory,
     }
 }
 
@@ -72,6 +74,8 @@ enum Layout {
     One(RegisterPart),
     Two(RegisterPart, RegisterPart),
     Many,
+    /// One or two scalars, or many: which attributes the union in it has is not described.
+    Unclear,
 }
 
 impl Layout {
@@ -80,6 +84,17 @@ impl Layout {
             Layout::One(part) => Layout::One(part.at(start)),
             Layout::Two(a, b) => Layout::Two(a.at(start), b.at(start)),
             other => other,
+        }
+    }
+
+    /// Returns whether two fields of a union may have the same layout; pointers and integers with and
+    /// without a sign differ, but are passed alike.
+    fn resembles(&self, other: &Layout) -> bool {
+        match (self, other) {
+            (Layout::One(a), Layout::One(b)) => a == b,
+            (Layout::Two(a, b), Layout::Two(c, d)) => a == c && b == d,
+            (Layout::Unclear, _) | (_, Layout::Unclear) => true,
+            _ => false,
         }
     }
 }
@@ -108,8 +123,11 @@ fn layout(ty: &Ty, depth: usize) -> Option<Layout> {
         Shape::Array(_) => Some(Layout::Many),
         Shape::Composite(ty) => {
             let composite = ty.composite()?;
-            if composite.kind == CompositeKind::Union || composite.declaration {
+            if composite.declaration {
                 return None;
+            }
+            if composite.kind == CompositeKind::Union {
+                return of_union(&ty, &composite.members, depth);
             }
             match &composite.variants {
                 Some(variants) => of_enum(&ty, variants, size, depth),
@@ -118,6 +136,28 @@ fn layout(ty: &Ty, depth: usize) -> Option<Layout> {
         }
         _ => None,
     }
+}
+
+/// Returns the layout of a union: that of its fields if all have the same, unless it is `repr(C)` or
+/// packed, which the debug info does not tell. `MaybeUninit` is neither.
+fn of_union(ty: &DwarfTy, members: &[Member], depth: usize) -> Option<Layout> {
+    let mut fields = fields(ty, members, depth)?.into_iter();
+    let Some(first) = fields.next() else {
+        return Some(Layout::Nothing);
+    };
+    let is_one = fields.all(|it| it.resembles(&first));
+    Some(match first {
+        Layout::Many => Layout::Many,
+        _ if !is_one => Layout::Many,
+        _ if ty
+            .ty
+            .name
+            .starts_with("core::mem::maybe_uninit::MaybeUninit<") =>
+        {
+            first
+        }
+        _ => Layout::Unclear,
+    })
 }
 
 /// Returns the layouts of the fields of nonzero size, by offset.
@@ -137,6 +177,9 @@ fn fields(ty: &DwarfTy, members: &[Member], depth: usize) -> Option<Vec<Layout>>
 
 /// Combines the layouts of fields, in a struct of `size` bytes if that matters.
 fn joined(fields: Vec<Layout>, size: Option<u64>) -> Layout {
+    if fields.iter().any(|it| matches!(it, Layout::Unclear)) {
+        return Layout::Unclear;
+    }
     let mut fields = fields.into_iter();
     let fills = |len| size.is_none_or(|size| size == len);
     match (fields.next(), fields.next(), fields.next()) {
@@ -191,9 +234,13 @@ fn of_enum(ty: &DwarfTy, part: &VariantPart, size: u64, depth: usize) -> Option<
     let holds_tag = |layout: &Layout| match layout {
         Layout::One(part) => within(part),
         Layout::Two(a, b) => within(a) || within(b),
-        Layout::Many => true,
+        Layout::Many | Layout::Unclear => true,
         Layout::Nothing => false,
     };
+    let is_unclear = |it: &Layout| matches!(it, Layout::Unclear);
+    if payloads.iter().flatten().any(is_unclear) {
+        return Some(Layout::Unclear);
+    }
     let niche = payloads.iter().flatten().any(holds_tag);
     if niche {
         // If only one variant has data, its layout is that of the enum.
