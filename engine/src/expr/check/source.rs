@@ -247,10 +247,10 @@ impl Checker<'_> {
         let Shape::Composite(class) = to.shape() else {
             return Ok(None);
         };
-        if let Some((index, arguments)) = variant_form(&class, right) {
+        if let Some((index, values)) = variant_form(&class, right) {
             let variant = Part::Variant(Arc::clone(&class), index);
             return self
-                .variant_source(variant, &class, arguments, right, node, depth)
+                .variant_source(variant, &class, &values, right, node, depth)
                 .map(Some);
         }
         let Some(parts) = tuple_form(&class, right) else {
@@ -264,7 +264,7 @@ impl Checker<'_> {
         &self,
         variant: Part,
         class: &Arc<DwarfTy>,
-        arguments: &'t [Node],
+        values: &Values<'t>,
         right: &'t Node,
         node: &'t Node,
         depth: u32,
@@ -280,7 +280,7 @@ impl Checker<'_> {
         match &found.values[..] {
             _ if !has_tag => {}
             [(low, high)] if low == high => {}
-            [] if !arguments.is_empty() => {}
+            [] if !values.fields.is_empty() => {}
             _ => {
                 let message = format!("cannot assign `{name}`: several tag values mean it");
                 return Err(wrong(message, &right.span));
@@ -290,16 +290,15 @@ impl Checker<'_> {
         let Shape::Composite(fields) = holder_ty.shape() else {
             return Err(Stop::Needs(node));
         };
-        let arguments: Vec<&Node> = arguments.iter().collect();
-        let sources = self.member_sources(&fields, &arguments, right, node, depth)?;
+        let sources = self.member_sources(&fields, values, right, node, depth)?;
         Ok(Source::Variant(variant, sources))
     }
 
-    /// Checks the values of all members of a tuple, in order.
+    /// Checks the values of all members of a tuple or variant, in the order in which they are written.
     fn member_sources<'t>(
         &self,
         class: &Arc<DwarfTy>,
-        values: &[&'t Node],
+        values: &Values<'t>,
         right: &'t Node,
         node: &'t Node,
         depth: u32,
@@ -307,27 +306,25 @@ impl Checker<'_> {
         let members = class.composite().map_or(&[][..], |it| &it.members);
         let named = members
             .iter()
-            .find(|it| members::tuple_index(&it.name).is_none());
-        if values.len() != members.len() || named.is_some() {
+            .find(|it| members::tuple_index(&it.name).is_none() && !values.are_named);
+        let given = values.fields.len();
+        if given != members.len() || named.is_some() {
             let name = class.ty.name.rsplit("::").next().unwrap_or_default();
             let message = match (members.len(), named) {
                 (0, _) => format!("`{name}` has no fields"),
                 (_, Some(_)) => format!("`{name}` has fields; assign to them one by one"),
-                (1, None) => format!("`{name}` has fields: 1 value, not {}", values.len()),
-                (count, None) => {
-                    format!("`{name}` has fields: {count} values, not {}", values.len())
-                }
+                (1, None) => format!("`{name}` has fields: 1 value, not {given}"),
+                (count, None) => format!("`{name}` has fields: {count} values, not {given}"),
             };
             return Err(wrong(message, &right.span));
         }
-        let pairs = members.iter().enumerate().zip(values);
-        pairs
-            .map(|((index, member), value)| {
-                let part = Part::Member(Arc::clone(class), index);
-                let source = self.source(&class.related(member.ty), value, node, depth - 1)?;
-                Ok((part, source))
-            })
-            .collect()
+        let of_member = |&(index, value): &(usize, &'t Node)| {
+            let member = members.get(index).ok_or(Stop::Needs(node))?;
+            let part = Part::Member(Arc::clone(class), index);
+            let source = self.source(&class.related(member.ty), value, node, depth - 1)?;
+            Ok((part, source))
+        };
+        values.fields.iter().map(of_member).collect()
     }
 
     fn refused_copy<'t>(&self, to: &Ty, right: &Node) -> Stop<'t> {
@@ -351,25 +348,75 @@ fn has_form(to: &Ty, node: &Node, depth: u32) -> bool {
     }
 }
 
+/// The values of the fields of a tuple or variant, as they are written.
+struct Values<'t> {
+    /// Indexes of members, and their values.
+    fields: Vec<(usize, &'t Node)>,
+    /// Whether they are written with the names of the fields.
+    are_named: bool,
+}
+
+impl<'t> Values<'t> {
+    fn in_order(values: &'t [Node]) -> Values<'t> {
+        Values {
+            fields: values.iter().enumerate().collect(),
+            are_named: false,
+        }
+    }
+
+    /// Returns the values of fields by name; `None` if these are not the fields of that class.
+    fn named(class: &DwarfTy, values: &'t [(String, Node)]) -> Option<Values<'t>> {
+        let members = &class.composite()?.members;
+        let mut is_given = vec![false; members.len()];
+        let mut fields = Vec::new();
+        for (name, value) in values {
+            let is_it = |it: &dwarf::Member| members::shown_name(class, &it.name) == name;
+            let index = members.iter().position(is_it)?;
+            if std::mem::replace(&mut is_given[index], true) {
+                return None;
+            }
+            fields.push((index, value));
+        }
+        let are_all = is_given.iter().all(|it| *it);
+        are_all.then_some(Values {
+            fields,
+            are_named: true,
+        })
+    }
+}
+
 /// Returns the index of the variant that a node makes, and the values of its fields: `Some(3)`,
-/// `Shape::Empty`.
-fn variant_form<'t>(class: &Arc<DwarfTy>, node: &'t Node) -> Option<(usize, &'t [Node])> {
+/// `Shape::Empty`, `Shape::Box { side: 1 }`.
+fn variant_form<'t>(class: &Arc<DwarfTy>, node: &'t Node) -> Option<(usize, Values<'t>)> {
     let variants = &class.composite()?.variants.as_ref()?.variants;
-    let (name, arguments) = match &inner(node).kind {
-        tree::Kind::Name(name) => (name, &[][..]),
-        tree::Kind::Call(function, arguments) => match &inner(function).kind {
-            tree::Kind::Name(name) => (name, &arguments[..]),
-            _ => return None,
-        },
-        _ => return None,
+    let position = |name: &str| {
+        let name = members::last_component(name);
+        let is_it = |it: &dwarf::Variant| it.members.first().is_some_and(|it| it.name == name);
+        variants.iter().position(is_it)
     };
-    let name = members::last_component(name);
-    let is_it = |it: &dwarf::Variant| it.members.first().is_some_and(|it| it.name == name);
-    Some((variants.iter().position(is_it)?, arguments))
+    match &inner(node).kind {
+        tree::Kind::Name(name) => Some((position(name)?, Values::in_order(&[]))),
+        tree::Kind::Call(function, arguments) => match &inner(function).kind {
+            tree::Kind::Name(name) => Some((position(name)?, Values::in_order(arguments))),
+            _ => None,
+        },
+        tree::Kind::Rust(form) => match &**form {
+            Form::Struct(name, values, None) => {
+                let index = position(name)?;
+                let holder = variants.get(index)?.members.first()?;
+                let Shape::Composite(fields) = class.related(holder.ty).shape() else {
+                    return None;
+                };
+                Some((index, Values::named(&fields, values)?))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Returns the values in a tuple, if the class is a tuple of Rust.
-fn tuple_form<'t>(class: &Arc<DwarfTy>, node: &'t Node) -> Option<Vec<&'t Node>> {
+fn tuple_form<'t>(class: &Arc<DwarfTy>, node: &'t Node) -> Option<Values<'t>> {
     let composite = class.composite()?;
     if !class.ty.name.starts_with('(') || !members::is_tuple(composite) {
         return None;
@@ -378,7 +425,7 @@ fn tuple_form<'t>(class: &Arc<DwarfTy>, node: &'t Node) -> Option<Vec<&'t Node>>
         return None;
     };
     match &**form {
-        Form::Tuple(parts) => Some(parts.iter().collect()),
+        Form::Tuple(parts) => Some(Values::in_order(parts)),
         _ => None,
     }
 }
