@@ -34,6 +34,7 @@ mod mangle;
 pub(crate) mod messages;
 mod name_refs;
 mod overload;
+mod overload_rust;
 mod ownership;
 mod parse;
 mod parse_cpp;

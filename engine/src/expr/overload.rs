@@ -4,6 +4,7 @@
 use super::conversion::{self, Fit, Passed, Rank, Refusal};
 use super::exact;
 use super::invoke::ResolvedFunction;
+use super::overload_rust;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty, members};
@@ -138,8 +139,11 @@ impl Candidate {
     fn is_same_function(&self, other: &Candidate) -> bool {
         match (&self.code, &other.code) {
             (Some(a), Some(b)) => {
-                let (a, b) = (&a.function, &b.function);
-                a.linkage_name.is_some() && a.linkage_name == b.linkage_name || a.entry == b.entry
+                let (x, y) = (&a.function, &b.function);
+                let has_same_symbol = x.linkage_name.is_some() && x.linkage_name == y.linkage_name;
+                let are_copies =
+                    || overload_rust::are_copies(a, b) && self.has_parameters_of(other);
+                has_same_symbol || x.entry == y.entry || are_copies()
             }
             _ => self.has_parameters_of(other),
         }
@@ -338,7 +342,7 @@ fn ranks(known: &Candidate, group: &Group<'_>, typed: &str) -> Result<Vec<Rank>,
     for (ty, value) in types.iter().zip(arguments) {
         let accepted = conversion::accepts(ty, value, known.language);
         let is_other = match &accepted {
-            Ok(rank) => rank.fit < Fit::Exact,
+            Ok(rank) => rank.fit < Fit::Exact && !overload_rust::is_settled(known, ty),
             Err(_) => !exact::same(ty, &value.ty),
         };
         if is_instance && is_other {

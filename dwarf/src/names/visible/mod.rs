@@ -141,6 +141,19 @@ impl Module {
         )
     }
 
+    /// Returns the type that one block declares with a name: a type in it, or a template or generic
+    /// argument. `None` if it declares none.
+    pub fn type_in_block(&self, name: &str, scope: &Scope) -> Option<TypeId> {
+        let is_empty = scope.declarations.is_empty() && !scope.is_instance;
+        if is_empty || name.contains("::") {
+            return None;
+        }
+        let info = self.info()?;
+        let lookup = Lookup::of_unit(self, info, info.whole(scope.id.unit)?);
+        let found = lookup.in_block(scope, &squeeze(name), Wanted::Types)?;
+        Some(TypeId(lookup.argument_of(found)))
+    }
+
     /// Returns the type that a name declares at a place, as [`Module::value_around`] does for
     /// values; here the blocks are included.
     pub fn type_at(&self, name: &str, scopes: &[&Scope], addr: FileAddr) -> Option<TypeId> {

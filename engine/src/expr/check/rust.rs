@@ -177,6 +177,20 @@ impl Checker<'_> {
     }
 }
 
+/// Returns whether a number whose type is open may get a type: an integer that of an integer, a
+/// float that of a float.
+pub(super) fn may_become(open: &Ty, ty: &Ty) -> bool {
+    let is_float = |it: Scalar| match it.kind {
+        ScalarKind::Float(_) => Some(true),
+        ScalarKind::Signed | ScalarKind::Unsigned => Some(false),
+        _ => None,
+    };
+    match (scalar(open), scalar(ty)) {
+        (Some(open), Some(to)) => is_float(to).is_some() && is_float(open) == is_float(to),
+        _ => false,
+    }
+}
+
 /// Returns whether a literal is in the range of an integer type.
 pub(super) fn fits(literal: Int, to: Scalar, negative: bool) -> bool {
     let width = u32::from(to.size) * 8;

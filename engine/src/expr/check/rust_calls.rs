@@ -5,11 +5,12 @@ use super::super::ir::{Expr, Kind};
 use super::super::made::{Match, MatchArm, Test};
 use super::super::tree::{Binary, Node, Order, Unary};
 use super::rust_made::Access;
-use super::{Checker, Stop, rust_types, wrong};
+use super::{Checker, Stop, rust, rust_types, scalar, wrong};
 use crate::expr::evaluate::DEREFERENCES;
 use crate::expr::exact;
 use crate::expr::invoke::ResolvedFunction;
 use crate::expr::overload::{Candidate, parameters};
+use crate::expr::overload_rust;
 use crate::expr::ownership;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::path::{self, Lookup};
@@ -67,8 +68,11 @@ impl Checker<'_> {
         };
         let known = trait_functions(&class, name);
         let entry = |it: &ResolvedFunction| it.bias.load(it.function.entry);
+        let is_other = |a: &ResolvedFunction, b: &ResolvedFunction| {
+            entry(a) != entry(b) && !overload_rust::are_copies(a, b)
+        };
         if let Some(first) = known.first()
-            && let Some(other) = known.iter().find(|it| entry(it) != entry(first))
+            && let Some(other) = known.iter().find(|it| is_other(it, first))
         {
             let (one, other) = (&first.function.name, &other.function.name);
             let why = format!(
@@ -186,20 +190,27 @@ impl Checker<'_> {
         };
         let by_reference = ["eq", "partial_cmp", "lt", "le", "gt", "ge", "index"];
         let is_by_reference = by_reference.contains(&name);
-        let takes = |it: &ResolvedFunction| match &parameters(it)[..] {
+        let fits = |ty: &Ty| exact::same(ty, &b.ty) || b.open && rust::may_become(&b.ty, ty);
+        let is_made = b.open && scalar(&b.ty).is_none();
+        let operand = |it: &ResolvedFunction| match &parameters(it)[..] {
             // Comparisons and indexes take their operand by reference.
             [_, other] if is_by_reference && rust_types::is_reference(other) => {
-                exact::same(&behind(other), &b.ty)
+                Some(behind(other)).filter(fits)
             }
-            [_, other] => exact::same(other, &b.ty) || b.open,
-            _ => false,
+            [_, other] => Some(other.clone()).filter(|ty| fits(ty) || is_made),
+            _ => None,
         };
-        let known = trait_functions(&class, name);
-        let Some(known) = known.into_iter().find(takes) else {
+        let known = trait_functions(&class, name).into_iter();
+        let fitting = known.filter_map(|it| Some((operand(&it)?, it)));
+        let Some((ty, known)) = function_for(fitting.collect(), &b.ty) else {
             return Ok(None);
         };
         let typed = known.function.name.clone();
-        let operands = vec![a.clone(), b.clone()];
+        let b = match b.open {
+            true => self.typed(b.clone(), &ty)?,
+            false => b.clone(),
+        };
+        let operands = vec![a.clone(), b];
         self.best_call(&[Candidate::of(known)], true, &typed, operands, node)
     }
 
@@ -389,6 +400,20 @@ fn trait_functions(class: &Arc<DwarfTy>, name: &str) -> Vec<ResolvedFunction> {
             && exact::is_member(it, class).is_ok()
     };
     resolved.filter(is_of_trait).collect()
+}
+
+/// Returns the function of an operator that takes an operand as it is, or the only one that may take it:
+/// each with the type of its operand.
+fn function_for(
+    mut fitting: Vec<(Ty, ResolvedFunction)>,
+    operand: &Ty,
+) -> Option<(Ty, ResolvedFunction)> {
+    if let Some(at) = fitting.iter().position(|it| exact::same(&it.0, operand)) {
+        return Some(fitting.swap_remove(at));
+    }
+    let first = fitting.first()?.0.clone();
+    let is_one = fitting.iter().all(|it| exact::same(&it.0, &first));
+    fitting.into_iter().next().filter(|_| is_one)
 }
 
 /// Returns whether a type is a reference to a trait object, or a box of one.

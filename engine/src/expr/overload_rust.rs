@@ -1,0 +1,147 @@
+//! Overloads of Rust: which literals an instance of a generic function takes, and which functions are
+//! copies of one.
+
+use super::invoke::ResolvedFunction;
+use super::overload::{Candidate, is_instance};
+use crate::inspect::language::template;
+use crate::inspect::value::Ty;
+use dwarf::Language;
+
+/// Returns whether a parameter of an instance has its type whatever the argument is: the function's
+/// source says it, or the type of the object does. Only then an argument is converted to it; otherwise
+/// another instance is meant.
+pub(super) fn is_settled(known: &Candidate, parameter: &Ty) -> bool {
+    let Some(code) = &known.code else {
+        return false;
+    };
+    if known.language != Language::Rust {
+        return false;
+    }
+    let mut chosen = generic_arguments(&known.name);
+    for settled in settled_by_class(code) {
+        if let Some(at) = chosen.iter().position(|it| *it == settled) {
+            chosen.swap_remove(at);
+        }
+    }
+    let name = parameter.name();
+    let target = name.strip_prefix('&').unwrap_or(&name);
+    let target = target.strip_prefix("mut ").unwrap_or(target);
+    !chosen.iter().any(|it| **it == *name || *it == target)
+}
+
+/// Returns the generic arguments at the end of a function's name.
+fn generic_arguments(name: &str) -> Vec<&str> {
+    let Some(list) = name.strip_suffix('>').filter(|_| is_instance(name)) else {
+        return Vec::new();
+    };
+    let (mut depth, mut before) = (1usize, list.len());
+    for (at, byte) in list.bytes().enumerate().rev() {
+        match byte {
+            // `fn() -> u8`
+            b'>' if list[..at].ends_with('-') => {}
+            b'>' => depth += 1,
+            b'<' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            before = at + 1;
+            break;
+        }
+    }
+    template::split_arguments(&list[before..])
+}
+
+/// Returns the types that the class of a method settles: generic parameters that both have with one
+/// name and type.
+fn settled_by_class(code: &ResolvedFunction) -> Vec<String> {
+    let ty = |id| Ty::dwarf(&code.module, code.bias, id);
+    let Some(class) = code.module.class_of(&code.function).map(ty) else {
+        return Vec::new();
+    };
+    let Ty::Dwarf(class) = class.strip() else {
+        return Vec::new();
+    };
+    let parameters = class.composite().map(|it| &it.template_types[..]);
+    let settled = parameters.unwrap_or_default().iter().filter_map(|it| {
+        let of_class = class.related(it.1?).name();
+        let own = code.module.type_in_block(&it.0, &code.function.scope)?;
+        (*ty(own).name() == *of_class).then(|| of_class.to_string())
+    });
+    settled.collect()
+}
+
+/// Returns whether two functions are copies of one: the compiler makes one of an `#[inline]` or
+/// generic function in each unit that calls it, under symbols that differ in a hash only.
+pub(super) fn are_copies(a: &ResolvedFunction, b: &ResolvedFunction) -> bool {
+    let (a, b) = (&a.function, &b.function);
+    let is_rust = a.language == Language::Rust && b.language == Language::Rust;
+    let (Some(at), Some(other)) = (&a.declaration, &b.declaration) else {
+        return false;
+    };
+    let (Some(symbol), Some(other_symbol)) = (&a.linkage_name, &b.linkage_name) else {
+        return false;
+    };
+    is_rust
+        && a.name == b.name
+        && at.line == other.line
+        && at.file.path == other.file.path
+        && without_hash(symbol) == without_hash(other_symbol)
+}
+
+/// Returns a symbol without what distinguishes copies: the hash at the end of a legacy one, the crate
+/// at the end of one of version 0.
+fn without_hash(symbol: &str) -> &str {
+    let symbol = match symbol.split_once(".llvm.") {
+        Some((symbol, _)) => symbol,
+        None => symbol,
+    };
+    let shorter = match symbol.starts_with("_R") {
+        true => symbol.rfind("Cs").and_then(|at| symbol.get(..at)),
+        false => symbol
+            .rfind("17h")
+            .filter(|at| symbol.len() - at == "17h0123456789abcdefE".len())
+            .and_then(|at| symbol.get(..at)),
+    };
+    shorter.unwrap_or(symbol)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{generic_arguments, without_hash};
+
+    #[test]
+    fn arguments_of_the_last_component() {
+        assert_eq!(generic_arguments("a::S<u8>::at<u8>"), ["u8"]);
+        let several = generic_arguments("a::f<(u8, u16), b::T<i32>, fn(u8) -> u16>");
+        assert_eq!(several, ["(u8, u16)", "b::T<i32>", "fn(u8) -> u16"]);
+        assert_eq!(generic_arguments("a::S<u8>::at"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn symbols_of_copies() {
+        let copies = [
+            (
+                "_ZN1x1T4size17h0123456789abcdefE",
+                "_ZN1x1T4size17hfedcba9876543210E",
+            ),
+            (
+                "_ZN1x1T4size17h0123456789abcdefE.llvm.12",
+                "_ZN1x1T4size17h0123456789abcdefE",
+            ),
+            ("_RINvCs1a_1x1fhECs2b_1y", "_RINvCs1a_1x1fhECs3c_1z"),
+        ];
+        for (a, b) in copies {
+            assert_eq!(without_hash(a), without_hash(b), "{a}");
+        }
+        let others = [
+            (
+                "_ZN1x1T4size17h0123456789abcdefE",
+                "_ZN1x1U4size17h0123456789abcdefE",
+            ),
+            ("_RINvCs1a_1x1fhECs2b_1y", "_RINvCs1a_1x1gtECs2b_1y"),
+        ];
+        for (a, b) in others {
+            assert_ne!(without_hash(a), without_hash(b), "{a}");
+        }
+    }
+}
