@@ -338,7 +338,7 @@ impl Checker<'_> {
         {
             return Ok(character);
         }
-        for _ in 0..DEREFERENCES {
+        for nth in 1..=DEREFERENCES {
             of = match of.ty.shape() {
                 Shape::Pointer(to, PointerKind::Reference | PointerKind::Owned) => of.target(to),
                 Shape::Array(array) => {
@@ -359,7 +359,7 @@ impl Checker<'_> {
                     return Ok(Expr::new(kind, ty, node).target(to));
                 }
                 Shape::Composite(_) | Shape::Synthetic(_) => {
-                    match self.item(of, by.clone(), object, node)? {
+                    match self.item(of, by.clone(), (object, nth), node)? {
                         Step::Found(item) => return Ok(item),
                         Step::Behind(next) => next,
                     }
@@ -401,7 +401,7 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Checked<'t> {
         let mut of = self.check(object)?;
-        for _ in 0..DEREFERENCES {
+        for nth in 1..=DEREFERENCES {
             let reference = match (library::contents(&of.ty), of.ty.shape()) {
                 (Some(Contents::Text(Unit::Byte, _)), _) => Ty::str(),
                 (Some(Contents::Sequence(element)), _) => element.slice(),
@@ -421,7 +421,13 @@ impl Checker<'_> {
                 (Some(Contents::List(_)), _) | (_, Shape::Pointer(..)) => {
                     return Err(Stop::Needs(node));
                 }
-                _ => return Err(self.not_indexed(&of.ty, object, node)),
+                _ => match self.own_deref(&of, nth, node)? {
+                    Some(next) => {
+                        of = next;
+                        continue;
+                    }
+                    None => return Err(self.not_indexed(&of.ty, object, node)),
+                },
             };
             let end = |end: Option<&'t Node>| -> Result<_, Stop<'t>> {
                 let Some(end) = end else { return Ok(None) };
@@ -438,12 +444,12 @@ impl Checker<'_> {
         Err(self.not_indexed(&of.ty, object, node))
     }
 
-    /// Checks an index or key of an object.
+    /// Checks an index or key of an object, which is the `nth` that an index is tried on.
     fn item<'t>(
         &self,
         of: Expr<'t>,
         by: Expr<'t>,
-        object: &'t Node,
+        (object, nth): (&'t Node, usize),
         node: &'t Node,
     ) -> Result<Step<'t>, Stop<'t>> {
         let by_iterator = || library::method(&of.ty, "operator[]", std::slice::from_ref(&by.ty));
@@ -488,6 +494,9 @@ impl Checker<'_> {
         }
         if let Some(item) = self.rust_index(&of, &by, node)? {
             return Ok(Step::Found(item));
+        }
+        if let Some(next) = self.own_deref(&of, nth, node)? {
+            return Ok(Step::Behind(next));
         }
         if self.language == Language::Cpp
             && let Some(call) = self.member_function(of.clone(), "operator[]", &[by], node)?
