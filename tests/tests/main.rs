@@ -100,6 +100,7 @@ mod restart_frame;
 mod run_command;
 mod rust_dynamic_calls;
 mod rust_expressions;
+mod rust_instances;
 mod rust_patterns;
 mod rust_programs;
 mod rust_repeated_evaluations;

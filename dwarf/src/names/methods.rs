@@ -13,6 +13,7 @@ use crate::names::functions::is_meant;
 use crate::naming::NameQuery;
 use crate::types::TypeId;
 use gimli::Operation;
+use std::collections::BTreeSet;
 
 /// Maximum number of member functions listed per class.
 const MAX_METHODS: usize = 1 << 14;
@@ -90,7 +91,13 @@ impl Module {
         };
         let find = || {
             let (dies, _) = self.inlined_by_key(info, key);
-            dies.into_iter().filter(is_one).take(MAX_METHODS).collect()
+            // `.debug_names` has the copies of an inlined function.
+            let origins: BTreeSet<DieRef> = dies.iter().map(|it| info.root_origin(*it)).collect();
+            origins
+                .into_iter()
+                .filter(is_one)
+                .take(MAX_METHODS)
+                .collect()
         };
         let known = &self.answers.inlined_functions;
         let dies = known.answer(self, name.to_owned(), find).into_iter();

@@ -81,13 +81,11 @@ impl<'a> FunctionLookup<'a> {
         if here.language != Language::Rust || name.contains("::") {
             return None;
         }
-        let crate_of = |function: &Function| {
-            let name = function.name.trim_start_matches('<');
-            name.split("::").next().map(str::to_owned)
-        };
         let loaded = self.loaded()?;
         let mut functions = loaded.module.functions_named(name);
-        functions.retain(|it| it.language == Language::Rust && crate_of(it) == crate_of(here));
+        functions.retain(|it| {
+            it.language == Language::Rust && crate_of(&it.name) == crate_of(&here.name)
+        });
         let path = |function: &Function| {
             let name = function.name.split('<').next();
             name.map(str::to_owned)
@@ -115,13 +113,26 @@ impl<'a> FunctionLookup<'a> {
         resolved.collect()
     }
 
-    /// Returns the functions of a name whose calls are inlined.
+    /// Returns the functions of a name whose calls are inlined: in the image of those with code, or in
+    /// that of the place, where a bare name is one of the crate there.
     pub fn inlined(&self, name: &str) -> Vec<InlinedFunction> {
-        let Some((loaded, _)) = self.seen(name) else {
+        let seen = self.seen(name).map(|it| it.0);
+        let is_meant = |path: &str| {
+            let here = self.function.map(|it| crate_of(&it.name));
+            seen.is_some() || name.contains("::") || here == Some(crate_of(path))
+        };
+        let Some(loaded) = seen.or_else(|| self.loaded()) else {
             return Vec::new();
         };
         let functions = loaded.module.inlined_functions(name).into_iter();
-        let found = functions.map(|it| (Arc::clone(&loaded.module), loaded.bias, it));
+        let meant = functions.filter(|it| is_meant(&it.name));
+        let found = meant.map(|it| (Arc::clone(&loaded.module), loaded.bias, it));
         found.collect()
     }
+}
+
+/// Returns the first component of a function's path: its crate, in Rust.
+fn crate_of(path: &str) -> &str {
+    let path = path.trim_start_matches('<');
+    path.split("::").next().unwrap_or_default()
 }

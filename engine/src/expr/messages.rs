@@ -52,3 +52,10 @@ pub fn no_number(ty: &Ty) -> String {
 pub fn no_conversion(from: &Ty, to: &Ty) -> String {
     format!("cannot convert `{}` to `{}`", from.name(), to.name())
 }
+
+pub fn only_inlined(name: &str) -> String {
+    format!(
+        "cannot call `{name}`: the compiler has inlined all its calls, so the program has no code of it; \
+         write what it computes, or build without `#[inline(always)]`"
+    )
+}

@@ -7,6 +7,7 @@ use super::{Checked, Checker, Stop, c, c_library, wrong};
 use crate::expr::conversion::{self, Passed};
 use crate::expr::evaluate::inner;
 use crate::expr::exact;
+use crate::expr::messages;
 use crate::expr::overload::{self, Candidate, Group};
 use crate::inspect::library;
 use crate::inspect::value::base_path::{self, BaseLookup};
@@ -145,7 +146,18 @@ impl Checker<'_> {
                 return self.cast_to(Cast::Usual, operand.clone(), ty, node);
             }
         }
-        self.call_of(callee?, passed, returns, node)
+        match callee {
+            Ok(callee) => self.call_of(callee, passed, returns, node),
+            Err(_) if may_be_known && self.is_only_inlined(name) => {
+                Err(wrong(messages::only_inlined(name), &function.span))
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// Returns whether the program has functions of Rust with a name, but inlined all their calls.
+    fn is_only_inlined(&self, name: &str) -> bool {
+        self.language == Language::Rust && !self.scope.inlined_functions(name).is_empty()
     }
 
     /// Checks a call of the best function of a name whose debug info is known, or of a template of C++'s library;

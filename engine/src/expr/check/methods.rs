@@ -9,6 +9,7 @@ use super::rust_made::Access;
 use super::{Checked, Checker, Stop, rust_types, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::exact;
+use crate::expr::messages;
 use crate::expr::overload::{self, Candidate};
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::base_path::{self, BaseLookup};
@@ -56,6 +57,10 @@ impl Checker<'_> {
         if let Some(call) = self.rust_method(&of, name, &arguments, node)? {
             return Ok(call);
         }
+        if self.is_only_inlined_method(&of.ty, name) {
+            let span = self.last_name(inner(member), name);
+            return Err(wrong(messages::only_inlined(name), &span));
+        }
         // A member that is a pointer to a function.
         let ty = of.ty.clone();
         match self.named_member(of, name, inner(member)) {
@@ -65,6 +70,19 @@ impl Checker<'_> {
                 Err(Stop::Wrong(error))
             }
         }
+    }
+
+    /// Returns whether a type of Rust has a method whose calls the compiler has all inlined.
+    fn is_only_inlined_method(&self, ty: &Ty, name: &str) -> bool {
+        let mut ty = ty.clone();
+        while let Shape::Pointer(of, PointerKind::Owned) = ty.shape() {
+            ty = of;
+        }
+        let class = exact::with_functions(&ty).filter(|_| self.language == Language::Rust);
+        class.is_some_and(|class| {
+            let mut names = exact::names_in(&class, name).into_iter();
+            names.any(|it| !class.module().inlined_named(&it).is_empty())
+        })
     }
 
     /// Returns whether the source has `->` after an object. The tree has one node for `->` and `.`,
