@@ -11,18 +11,16 @@ use std::sync::Arc;
 /// Maximum number of parts of a type to examine.
 const PARTS: u32 = 4096;
 /// Rust's types that own their pointer's target, whatever their parts are.
-const OWNERS: [&str; 3] = [
-    "alloc::boxed::Box<",
-    "core::ptr::unique::Unique<",
-    "core::ptr::non_null::NonNull<",
-];
+const OWNERS: [&str; 3] = ["alloc::boxed::Box<", "core::ptr::unique::Unique<", NON_NULL];
+/// The start of the name of a pointer that owns nothing itself, as its owners do. It is `Copy`.
+pub(super) const NON_NULL: &str = "core::ptr::non_null::NonNull<";
 
 /// Checks that a value of a type may be passed by value: a Rust value must have nothing to drop.
 ///
 /// # Errors
 /// Cause and remedy.
 pub(super) fn may_move(ty: &Ty) -> Result<(), String> {
-    if ty.language() != Language::Rust {
+    if ty.language() != Language::Rust || ty.name().starts_with(NON_NULL) {
         return Ok(());
     }
     match dropped(ty, &mut PARTS.clone()) {
@@ -43,6 +41,7 @@ pub(super) fn may_move(ty: &Ty) -> Result<(), String> {
 pub(super) fn may_copy(ty: &Ty) -> Result<(), String> {
     let name = ty.name();
     match ty.language() {
+        Language::Rust if name.starts_with(NON_NULL) => Ok(()),
         Language::Rust => match dropped(ty, &mut PARTS.clone()) {
             None => Ok(()),
             Some(part) => Err(format!(

@@ -4,6 +4,7 @@ use super::super::ir::{Expr, Kind, Overflow};
 use super::super::tree::{Binary, Node, Order};
 use super::operators::converted;
 use super::{Checked, Checker, c, rust, rust_types, scalar, wrong};
+use crate::expr::ownership;
 use crate::inspect::language::template;
 use crate::inspect::library;
 use crate::inspect::value::{PointerKind, Shape, Ty, alignment};
@@ -18,12 +19,12 @@ impl Checker<'_> {
         arguments: &'t [Node],
         node: &'t Node,
     ) -> Option<Checked<'t>> {
-        let Shape::Pointer(to, PointerKind::Raw) = object.ty.shape() else {
-            return None;
-        };
         if self.language != Language::Rust {
             return None;
         }
+        let Shape::Pointer(to, PointerKind::Raw) = object.ty.shape() else {
+            return self.non_null_method(object, name, arguments, node);
+        };
         let of = Box::new(object.clone());
         let word = rust::named("usize");
         match (name, arguments) {
@@ -55,6 +56,31 @@ impl Checker<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Checks `p.as_ptr()`, `p.as_ref()` and `p.as_mut()` of a `NonNull` of a type with a size, whose functions the
+    /// compiler inlines; `None` if it is no such call.
+    fn non_null_method<'t>(
+        &self,
+        object: &Expr<'t>,
+        name: &str,
+        arguments: &'t [Node],
+        node: &'t Node,
+    ) -> Option<Checked<'t>> {
+        if !object.ty.name().starts_with(ownership::NON_NULL) || !arguments.is_empty() {
+            return None;
+        }
+        let held = self.named_member(object.clone(), "pointer", node).ok()?;
+        let Shape::Pointer(to, PointerKind::Raw) = held.ty.shape() else {
+            return None;
+        };
+        let ty = match name {
+            "as_ptr" => to.pointer(),
+            "as_ref" => to.reference(),
+            "as_mut" => to.mutable_reference(),
+            _ => return None,
+        };
+        Some(Ok(Expr::new(Kind::Retyped(Box::new(held)), ty, node)))
     }
 
     fn moved_pointer<'t>(
