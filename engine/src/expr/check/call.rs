@@ -101,6 +101,9 @@ impl Checker<'_> {
         if let Some(answer) = self.library_function(name, &operands, node) {
             return Ok(answer);
         }
+        if let Some(answer) = self.larger_or_smaller(name, &operands, arguments, node)? {
+            return Ok(answer);
+        }
         let passed = self.passed(operands, arguments)?;
         self.call_with(name, function, (arguments, passed), returns, node)
     }

@@ -2,11 +2,16 @@
 //! other one.
 
 use super::super::ir::{Expr, Kind};
+use super::super::tree::{self, Node};
 use super::{Checker, Stop, rust_made, rust_types, scalar, wrong};
+use crate::expr::InlinedFunction;
+use crate::expr::evaluate::inner;
 use crate::expr::soft;
 use crate::inspect::language::rust;
+use crate::inspect::library;
 use crate::inspect::value::Ty;
 use crate::inspect::value::scalar::{Int, Scalar, ScalarKind};
+use dwarf::Language;
 
 /// Returns a primitive type by its name.
 pub(super) fn named(name: &str) -> Ty {
@@ -80,6 +85,46 @@ impl Checker<'_> {
             return Ok((a, b, ty));
         }
         Err(self.mismatch(&a, &b))
+    }
+
+    /// Checks `std::cmp::max(a, b)` and `min` of integers, also where `use` gives them a shorter name, which
+    /// then is that of no function of the program; `None`: it is another function.
+    pub(super) fn larger_or_smaller<'t>(
+        &self,
+        path: &str,
+        operands: &[Expr<'t>],
+        arguments: &[Node],
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let ([a, b], Language::Rust) = (operands, self.language) else {
+            return Ok(None);
+        };
+        let name = ["std::", "core::"]
+            .iter()
+            .find_map(|it| path.strip_prefix(it));
+        let name = name.unwrap_or(path);
+        let name = name.strip_prefix("cmp::").unwrap_or(name);
+        let is_borrowed = |it: &Node| matches!(inner(it).kind, tree::Kind::AddressOf(_));
+        if !matches!(name, "max" | "min")
+            || arguments.iter().any(is_borrowed)
+            || self.scope.hides_functions(path)
+            || ![a, b].iter().all(|it| may_become(&it.ty, &named("i32")))
+        {
+            return Ok(None);
+        }
+        let known = self.scope.functions(path).map_err(Stop::Wrong)?;
+        let is_of_std = |name: &str| name.starts_with("core::cmp::");
+        let is_inlined = |it: &InlinedFunction| is_of_std(&it.2.name);
+        let is_it = match known.is_empty() {
+            true => self.scope.inlined_functions(path).iter().all(is_inlined),
+            false => known.iter().all(|it| is_of_std(&it.function.name)),
+        };
+        if !is_it {
+            return Ok(None);
+        }
+        let (a, b, ty) = self.same_type(a.clone(), b.clone())?;
+        let method = library::method(&ty, name, std::slice::from_ref(&ty));
+        Ok(method.map(|method| Expr::answer(method, vec![a, b], node)))
     }
 
     /// Returns the error for operands of two types.
