@@ -89,6 +89,39 @@ fn indexes_go_through_the_programs_deref() {
 }
 
 #[test]
+fn indexes_by_ranges_and_tuples_are_the_programs() {
+    shows(&[
+        ("grid[(1, 0)]", "3"),
+        ("&grid[1..3]", "[2, 3] (2)"),
+        ("&grid[count - 6..2]", "[2] (1)"),
+        ("grid[0..2][1]", "2"),
+    ]);
+    refuses(&[
+        ("&grid[1..=2]", "cannot be indexed"),
+        ("grid[(1, 0, 0)]", "cannot be indexed"),
+    ]);
+}
+
+#[test]
+fn the_larger_of_two_integers_is_read() {
+    shows(&[
+        ("std::cmp::max(4, count + 1)", "8"),
+        ("cmp::min(count, 9)", "7"),
+        ("max(count, 3)", "7"),
+        ("own::min(2, 3)", "200"),
+    ]);
+}
+
+#[test]
+fn non_null_pointers_are_copied_and_read() {
+    shows(&[
+        ("*holder.one.as_ptr()", "9"),
+        ("*holder.one.as_ref() + 1", "10"),
+        ("holder.row.len()", "3"),
+    ]);
+}
+
+#[test]
 fn functions_without_code_say_so() {
     refuses(&[
         ("gauge.level()", "the compiler has inlined all its calls"),

@@ -421,13 +421,17 @@ impl Checker<'_> {
                 (Some(Contents::List(_)), _) | (_, Shape::Pointer(..)) => {
                     return Err(Stop::Needs(node));
                 }
-                _ => match self.own_deref(&of, nth, node)? {
-                    Some(next) => {
-                        of = next;
-                        continue;
+                _ => {
+                    let range = self.range(from, to, inclusive, node)?;
+                    if let Some(item) = self.rust_index(&of, &range, node)? {
+                        return Ok(item);
                     }
-                    None => return Err(self.not_indexed(&of.ty, object, node)),
-                },
+                    match self.own_deref(&of, nth, node)? {
+                        Some(next) => of = next,
+                        None => return Err(self.not_indexed(&of.ty, object, node)),
+                    }
+                    continue;
+                }
             };
             let end = |end: Option<&'t Node>| -> Result<_, Stop<'t>> {
                 let Some(end) = end else { return Ok(None) };

@@ -191,13 +191,16 @@ impl Checker<'_> {
         let by_reference = ["eq", "partial_cmp", "lt", "le", "gt", "ge", "index"];
         let is_by_reference = by_reference.contains(&name);
         let fits = |ty: &Ty| exact::same(ty, &b.ty) || b.open && rust::may_become(&b.ty, ty);
-        let is_made = b.open && scalar(&b.ty).is_none();
+        let may_be_made = |ty: &Ty| {
+            let made = || self.typed(b.clone(), ty);
+            b.open && scalar(&b.ty).is_none() && made().is_ok_and(|it| rust_types::same(&it.ty, ty))
+        };
         let operand = |it: &ResolvedFunction| match &parameters(it)[..] {
             // Comparisons and indexes take their operand by reference.
             [_, other] if is_by_reference && rust_types::is_reference(other) => {
                 Some(behind(other)).filter(fits)
             }
-            [_, other] => Some(other.clone()).filter(|ty| fits(ty) || is_made),
+            [_, other] => Some(other.clone()).filter(|ty| fits(ty) || may_be_made(ty)),
             _ => None,
         };
         let known = trait_functions(&class, name).into_iter();

@@ -236,7 +236,7 @@ impl Checker<'_> {
     }
 
     /// Checks `a..b` and the other ranges.
-    fn range<'t>(
+    pub(super) fn range<'t>(
         &self,
         from: Option<&'t Node>,
         to: Option<&'t Node>,
