@@ -47,6 +47,7 @@ fn literals_do_not_choose_an_instance_of_another_type() {
         ("width(1)", "no instance of"),
         ("stack.width_of(1)", "no instance of"),
         ("more(1, 3)", "no instance of"),
+        ("code.measured()", "ambiguous"),
         ("stack.put(300)", "300 is out of range for `u8`"),
         ("stack.at(-1)", "cannot apply unary `-` to `usize`"),
     ]);

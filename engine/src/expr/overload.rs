@@ -141,9 +141,7 @@ impl Candidate {
             (Some(a), Some(b)) => {
                 let (x, y) = (&a.function, &b.function);
                 let has_same_symbol = x.linkage_name.is_some() && x.linkage_name == y.linkage_name;
-                let are_copies =
-                    || overload_rust::are_copies(a, b) && self.has_parameters_of(other);
-                has_same_symbol || x.entry == y.entry || are_copies()
+                has_same_symbol || x.entry == y.entry || overload_rust::are_copies(a, b)
             }
             _ => self.has_parameters_of(other),
         }

@@ -2,10 +2,11 @@
 //! copies of one.
 
 use super::invoke::ResolvedFunction;
-use super::overload::{Candidate, is_instance};
+use super::overload::{Candidate, is_instance, parameters};
 use crate::inspect::language::template;
 use crate::inspect::value::Ty;
-use dwarf::Language;
+use dwarf::{Function, Language};
+use std::sync::Arc;
 
 /// Returns whether a parameter of an instance has its type whatever the argument is: the function's
 /// source says it, or the type of the object does. Only then an argument is converted to it; otherwise
@@ -73,7 +74,24 @@ fn settled_by_class(code: &ResolvedFunction) -> Vec<String> {
 /// Returns whether two functions are copies of one: the compiler makes one of an `#[inline]` or
 /// generic function in each unit that calls it, under symbols that differ in a hash only.
 pub(super) fn are_copies(a: &ResolvedFunction, b: &ResolvedFunction) -> bool {
+    if types_of(a) != types_of(b) {
+        return false;
+    }
     let (a, b) = (&a.function, &b.function);
+    // The name of a function of a trait, or of a type in another module, has no generic arguments.
+    let is_of_std = |name: &str| {
+        ["core::", "alloc::", "std::"]
+            .iter()
+            .any(|it| name.starts_with(it))
+    };
+    let lacks_arguments =
+        |name: &str| name.starts_with('<') || name.contains("<impl ") && !is_of_std(name);
+    let is_generic = |it: &Function| {
+        lacks_arguments(&it.name) && (!it.scope.declarations.is_empty() || it.scope.is_instance)
+    };
+    if is_generic(a) || is_generic(b) {
+        return false;
+    }
     let is_rust = a.language == Language::Rust && b.language == Language::Rust;
     let (Some(at), Some(other)) = (&a.declaration, &b.declaration) else {
         return false;
@@ -86,6 +104,14 @@ pub(super) fn are_copies(a: &ResolvedFunction, b: &ResolvedFunction) -> bool {
         && at.line == other.line
         && at.file.path == other.file.path
         && without_hash(symbol) == without_hash(other_symbol)
+}
+
+/// Returns the names of the types that a function takes and returns.
+fn types_of(known: &ResolvedFunction) -> Vec<Arc<str>> {
+    let returned = known.function.return_type;
+    let returned = returned.map(|id| Ty::dwarf(&known.module, known.bias, id));
+    let types = parameters(known).into_iter().chain(returned);
+    types.map(|ty| ty.name()).collect()
 }
 
 /// Returns a symbol without what distinguishes copies: the hash at the end of a legacy one, the crate
