@@ -105,6 +105,7 @@ mod rust_patterns;
 mod rust_programs;
 mod rust_repeated_evaluations;
 mod rust_variants;
+mod rust_tails;
 mod same_names;
 mod scoped_names;
 mod scopes;

@@ -4,8 +4,9 @@
 use super::code::{Address, Base};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue};
 use crate::ids::error::Error;
-use crate::inspect::value::{self, RegisterPlace, Target, Value, members};
-use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
+use crate::inspect::value::{self, RegisterPlace, Shape, Target, Value, members};
+use crate::inspect::visualize::rust_std::tail;
+use dwarf::{Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
 use std::sync::Arc;
 
 /// Address of the fake object: no user-space program has memory there.
@@ -127,6 +128,12 @@ pub(super) fn member(
         }
         RuntimeLocation::Made(made) => return Ok(made.field(name).cloned()),
         _ => {}
+    }
+    if let Shape::Composite(class) = value.ty.shape()
+        && class.language() == Language::Rust
+        && tail::is_tail(&class, name)
+    {
+        return Err(NotCompilable::special_layout(&value.ty));
     }
     part(value, |target, object| members::find(target, object, name))
 }

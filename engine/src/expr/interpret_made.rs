@@ -245,6 +245,13 @@ impl Evaluator<'_> {
         if value.bits.is_some() {
             return Err(error("cannot take the address of a bit-field", &of.span));
         }
+        if let Ty::Synthetic(own) = &value.ty
+            && let Synthetic::Tailed(..) = **own
+        {
+            let why = "cannot refer to a part of a struct without a size of its own; use the \
+                       reference to the whole struct";
+            return Err(error(why, &of.span));
+        }
         match &value.place {
             ValueLocation::OptimizedOut => Err(Error::OptimizedOut),
             ValueLocation::Failed(why) => Err((**why).clone()),

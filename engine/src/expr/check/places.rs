@@ -15,6 +15,7 @@ use crate::inspect::value::text::Unit;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{PointerKind, Shape, Ty, members};
 use dwarf::{Declaration, Language};
+use crate::inspect::visualize::rust_std::tail;
 
 impl Checker<'_> {
     /// Checks `object.name`, `object->name`: both follow pointers, wrappers and smart pointers.
@@ -74,6 +75,12 @@ impl Checker<'_> {
                             return Err(self.no_member(&whole, &class, name, node));
                         }
                         None => return Err(Stop::Needs(node)),
+                // Only the pointer to the whole tells what is there.
+                Shape::Composite(class)
+                    if self.language == Language::Rust && tail::is_tail(&class, name) =>
+                {
+                    return Err(Stop::Needs(node));
+                }
                     },
                 },
                 // `points->x`

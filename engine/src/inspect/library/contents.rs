@@ -82,6 +82,7 @@ fn of_synthetic(ty: &Synthetic) -> Contents {
         | Synthetic::Const(_)
         | Synthetic::ConstPointer(_)
         | Synthetic::ObjcId
+        | Synthetic::Tailed(..)
         | Synthetic::Unsized(_) => Contents::Tuple(Vec::new()),
     }
 }

@@ -30,7 +30,7 @@ pub use format::{present, present_with, write};
 pub use location::ValueLocation;
 pub use numbers::Numbers;
 pub use objects::Objects;
-pub use synthetic::Synthetic;
+pub use synthetic::{Metadata, Synthetic};
 pub use types::{PointerKind, Shape, Ty};
 
 use crate::ids::error::Error;

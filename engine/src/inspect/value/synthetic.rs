@@ -2,11 +2,12 @@
 //! `text.trim()`. Their values exist only in expressions.
 
 use super::location::Bytes;
+use super::types::DwarfTy;
 use super::{Limits, Shape, Target, Ty, Value, ValueLocation, present};
 use crate::ids::error::Error;
 use crate::inspect::language::c;
 use crate::inspect::value::text::Unit;
-use crate::inspect::visualize::View;
+use crate::inspect::visualize::{View, rust_std::tail};
 use dwarf::{Language, LoadAddr, TypeKind};
 use std::sync::Arc;
 
@@ -48,6 +49,18 @@ pub enum Synthetic {
     Const(Ty),
     /// `id` of Objective-C: a pointer to any object.
     ObjcId,
+    /// A struct of Rust whose last member has no size of its own, and what the pointer to it says about
+    /// that.
+    Tailed(Arc<DwarfTy>, Metadata),
+}
+
+/// What the second word of a wide pointer of Rust says about its target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Metadata {
+    /// The number of elements, or of bytes of a text.
+    Length(u64),
+    /// The address of the vtable.
+    Vtable(LoadAddr),
 }
 
 /// The type of a function.
@@ -96,6 +109,7 @@ impl Synthetic {
             | Synthetic::Const(_) => c::spell_synthetic(self, self.language()).into(),
             Synthetic::Open => "_".into(),
             Synthetic::ObjcId => "id".into(),
+            Synthetic::Tailed(class, _) => Ty::Dwarf(Arc::clone(class)).name(),
             Synthetic::Tuple(parts) => {
                 let names: Vec<Arc<str>> = parts.iter().map(Ty::name).collect();
                 match &names[..] {
@@ -151,7 +165,10 @@ impl Synthetic {
             Synthetic::Slice(_) | Synthetic::Str => Some(16),
             // That of `String`: as a part of another value it is a reference to the text.
             Synthetic::Text(_, Language::Rust) => Some(24),
-            Synthetic::Text(..) | Synthetic::Function(_) | Synthetic::Open => None,
+            Synthetic::Text(..)
+            | Synthetic::Function(_)
+            | Synthetic::Open
+            | Synthetic::Tailed(..) => None,
             Synthetic::Place(..) => Some(8),
             Synthetic::Const(of) => of.size(),
             Synthetic::MemberPointer(_, member) => match member.shape() {
@@ -378,6 +395,14 @@ impl Ty {
 }
 
 impl Value {
+    /// Returns the struct at this place with its end, which a wide pointer to it tells.
+    pub fn tailed(self, class: Arc<DwarfTy>, metadata: Metadata) -> Value {
+        Value {
+            ty: Ty::Synthetic(Arc::new(Synthetic::Tailed(class, metadata))),
+            ..self
+        }
+    }
+
     /// Returns a place with the value's bytes, which later changes of memory do not reach.
     ///
     /// # Errors
@@ -574,6 +599,7 @@ pub fn view(target: &dyn Target, value: &Value, ty: &Synthetic) -> Result<View, 
             Ok(View::Pointee(Value::new(held.clone(), value.place.clone())))
         }
         Synthetic::Range(name, bounds) => range(target, value, name, bounds),
+        Synthetic::Tailed(class, metadata) => tail::fields(target, value, class, *metadata),
         Synthetic::Reference(_)
         | Synthetic::MutableReference(_)
         | Synthetic::ConstPointer(_)

@@ -1,7 +1,7 @@
 //! Cells, locks, and transparent wrappers.
 
 use super::{
-    composite, deref, dynamic, innermost, is_fat, missing, named_in, number_in, only, pointer_in,
+    composite, deref, innermost, is_fat, missing, named_in, number_in, only, pointer_in, tail,
 };
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Target, Value, members};
@@ -173,9 +173,13 @@ pub(super) fn lock(target: &dyn Target, value: &Value) -> Result<View, Error> {
 /// A guard: its `lock`'s data, or the target of its pointer.
 pub(super) fn guard(target: &dyn Target, value: &Value) -> Result<View, Error> {
     if let Some(lock) = members::find(target, value, "lock")? {
-        if let Some(vtable) = members::find(target, &lock, "vtable")? {
-            let lock = deref(target, &need(target, &lock, &["pointer"])?)?;
-            return Ok(View::Pointee(dynamic::last_of(target, lock, &vtable)?.0));
+        if let Some(metadata) = tail::metadata_of(target, &lock)? {
+            let thin = ["pointer", "data_ptr"];
+            let thin = thin
+                .iter()
+                .find_map(|it| members::find(target, &lock, it).transpose());
+            let lock = deref(target, &thin.ok_or_else(|| missing("pointer"))??)?;
+            return Ok(View::Pointee(tail::sized(target, lock, metadata)?.0));
         }
         let lock = deref(target, &lock)?;
         return Ok(View::Pointee(need(target, &lock, &["data"])?));

@@ -1,9 +1,9 @@
 //! `dyn Trait`, shown as its concrete type, which the vtable determines.
 
-use super::{NESTING, composite, first_argument, missing};
+use super::{first_argument, missing, tail};
 use crate::ids::error::Error;
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
+use crate::inspect::value::{Metadata, Shape, Target, Ty, Value, ValueLocation};
 use crate::inspect::visualize::{View, Visualizer, need, word};
 use dwarf::LoadAddr;
 
@@ -30,68 +30,27 @@ impl Visualizer for Dynamic {
         if at.0 == 0 {
             return Ok(View::Invalid("<invalid pointer 0x0>".into()));
         }
-        let (held, notes) = last_of(
-            target,
-            Value::new(of, ValueLocation::Memory(at, None)),
-            &vtable,
-        )?;
-        Ok(match notes.is_empty() {
-            true => View::Pointee(held),
-            false => View::Noted(held, notes.join(", ")),
-        })
+        let object = Value::new(of, ValueLocation::Memory(at, None));
+        let vtable = LoadAddr(word(target, &vtable)?);
+        tail::behind(target, object, Metadata::Vtable(vtable))
     }
-}
-
-/// Returns the concrete value of a trait object, or of one in wrappers such as `RefCell<dyn
-/// Trait>`, and the remarks on the wrappers. The debug info has no alignment of `dyn`: in each
-/// struct the tail's offset is rounded up to the concrete alignment.
-pub(super) fn last_of(
-    target: &dyn Target,
-    mut value: Value,
-    vtable: &Value,
-) -> Result<(Value, Vec<String>), Error> {
-    let vtable = Vtable::read(target, vtable)?;
-    let concrete = vtable.concrete(target);
-    let concrete = concrete.ok_or_else(|| missing("type of this vtable"))?;
-    let mut notes = Vec::new();
-    for _ in 0..NESTING {
-        let at = value.address().ok_or_else(|| missing("address"))?;
-        let ty = composite(&value)?;
-        if ty.ty.name.trim_start_matches('(').starts_with("dyn ") {
-            return Ok((Value::new(concrete, ValueLocation::Memory(at, None)), notes));
-        }
-        // In structs of other crates all members are of interest.
-        let root = ty.ty.name.split("::").next();
-        if !matches!(root, Some("core" | "alloc" | "std")) {
-            return Err(missing("trait object"));
-        }
-        if let Some(View::Noted(_, note)) = crate::inspect::visualize::view(target, &value) {
-            notes.push(note);
-        }
-        let members = ty.composite().map_or(&[][..], |it| &it.members);
-        let last = members.last().ok_or_else(|| missing("trait object"))?;
-        let part = members::member(target, &value, &ty, last)?;
-        let offset = part
-            .address()
-            .and_then(|part| part.0.checked_sub(at.0))
-            .and_then(|offset| offset.checked_next_multiple_of(vtable.align))
-            .ok_or_else(|| missing("room"))?;
-        value = Value::new(part.ty, ValueLocation::Memory(at + offset, None));
-    }
-    Err(missing("trait object"))
 }
 
 /// A vtable; it begins with the drop function, size and alignment of a value.
-struct Vtable {
+pub(super) struct Vtable {
     at: LoadAddr,
     drop: LoadAddr,
     size: u64,
-    align: u64,
+    /// The alignment of the value in bytes, a power of two.
+    pub align: u64,
 }
 
 impl Vtable {
-    fn read(target: &dyn Target, pointer: &Value) -> Result<Vtable, Error> {
-        let at = LoadAddr(word(target, pointer)?);
+    /// Reads the vtable at an address.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn read(target: &dyn Target, at: LoadAddr) -> Result<Vtable, Error> {
         let mut bytes = [0; 24];
         target.memory().read(at, &mut bytes)?;
         let word = |index: usize| {
@@ -112,7 +71,7 @@ impl Vtable {
     }
 
     /// Returns the type that the vtable belongs to: from the debug info, else from its drop glue.
-    fn concrete(&self, target: &dyn Target) -> Option<Ty> {
+    pub fn concrete(&self, target: &dyn Target) -> Option<Ty> {
         let fits = |ty: &Ty| ty.size() == Some(self.size);
         let described = || {
             let (module, bias) = target.module_at(self.at)?;

@@ -7,6 +7,7 @@ mod hash;
 mod plain;
 mod sequences;
 mod shared;
+pub(crate) mod tail;
 mod texts;
 mod thread_local;
 
@@ -116,16 +117,22 @@ pub(crate) fn argument(value: &Value, name: &str) -> Option<Ty> {
 
 /// Returns the first generic argument in a type's name: `str` of `Rc<str, Global>`.
 pub(crate) fn first_argument(name: &str) -> &str {
-    let Some((_, rest)) = name.split_once('<') else {
-        return "";
-    };
-    let mut depth = 0;
+    let rest = name.split_once('<').map_or("", |(_, rest)| rest);
+    argument_before(rest)
+}
+
+/// Returns the generic argument that a part of a type's name begins with.
+fn argument_before(rest: &str) -> &str {
+    let (mut depth, mut before) = (0, ' ');
     let end = rest.find(|char| {
         match char {
             '<' | '(' | '[' => depth += 1,
+            // Not the arrow of `fn(u8) -> u8`.
+            '>' if before == '-' => {}
             '>' | ')' | ']' => depth -= 1,
             _ => {}
         }
+        before = char;
         depth < 0 || depth == 0 && char == ','
     });
     &rest[..end.unwrap_or(rest.len())]

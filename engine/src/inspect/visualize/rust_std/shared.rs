@@ -1,9 +1,9 @@
 //! `Rc`, `Arc` and their `Weak`.
 
-use super::{ISIZE_MAX, composite, dynamic, first_argument, missing, number_in, pointer_in, texts};
+use super::{ISIZE_MAX, composite, first_argument, missing, number_in, pointer_in, tail, texts};
 use crate::ids::error::Error;
-use crate::inspect::value::{Shape, Target, Value, ValueLocation, members};
-use crate::inspect::visualize::{View, need, word};
+use crate::inspect::value::{Metadata, Shape, Target, Value, members};
+use crate::inspect::visualize::{View, need};
 
 /// A reference-counted value.
 struct Counted {
@@ -117,32 +117,21 @@ fn seen(
     let Some(fat) = &counted.fat else {
         return Ok(View::Noted(held(target, &counted.inner)?, note));
     };
-    let Some(length) = members::find(target, fat, "length")? else {
-        let vtable = need(target, fat, &["vtable"])?;
-        let (held, mut notes) = dynamic::last_of(target, counted.inner.clone(), &vtable)?;
-        notes.push(note);
-        return Ok(View::Noted(held, notes.join(", ")));
-    };
-    let held = held(target, &counted.inner)?;
-    let len = word(target, &length)?;
-    let at = held.address().ok_or_else(|| missing("address"))?;
+    let metadata = tail::metadata_of(target, fat)?.ok_or_else(|| missing("vtable"))?;
     let ty = composite(value)?;
     let name = first_argument(&ty.ty.name);
     if texts::is_c_text(name) || texts::is_text(name) {
         return Ok(View::Noted(fat.clone(), note));
     }
-    if !name.starts_with('[') {
-        return Ok(View::Noted(held, note));
-    }
-    let element = match held.ty.shape() {
-        Shape::Array(array) => array.element.clone(),
-        _ => held.ty.clone(),
-    };
-    match len.checked_mul(element.size().unwrap_or(0)) {
-        Some(bytes) if bytes <= ISIZE_MAX => {
-            let row = Value::new(element.array(len), ValueLocation::Memory(at, None));
-            Ok(View::Noted(row, note))
+    match (
+        tail::sized(target, counted.inner.clone(), metadata),
+        metadata,
+    ) {
+        (Ok((held, mut notes)), _) => {
+            notes.push(note);
+            Ok(View::Noted(held, notes.join(", ")))
         }
-        _ => Ok(View::Invalid(format!("<invalid length {len}>"))),
+        (Err(error), Metadata::Length(_)) => Ok(View::Invalid(format!("<{error}>"))),
+        (Err(error), Metadata::Vtable(_)) => Err(error),
     }
 }

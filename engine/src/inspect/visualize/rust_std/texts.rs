@@ -1,11 +1,12 @@
 //! Strings, and pointers to strings and slices.
 
-use super::{ISIZE_MAX, composite, deref, first_argument, missing, sequences, shared, struct_in};
+use super::{
+    ISIZE_MAX, composite, deref, first_argument, missing, sequences, shared, struct_in, tail,
+};
 use crate::ids::error::Error;
-use crate::inspect::value::location::Bytes;
 use crate::inspect::value::text::Unit;
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
+use crate::inspect::value::{Metadata, Shape, Target, Value};
 use crate::inspect::visualize::{View, Visualizer, need, word};
 use dwarf::LoadAddr;
 
@@ -46,10 +47,9 @@ impl Visualizer for Fat {
             return Ok(text(at, len));
         }
         if !name.starts_with('[') && !name.is_empty() {
-            // A struct with an unsized last member.
             let object = deref(target, &pointer)?;
-            let tailed = with_tail(target, &object, len);
-            return Ok(tailed.unwrap_or(View::Pointee(object)));
+            let found = tail::behind(target, object, Metadata::Length(len));
+            return Ok(found.unwrap_or_else(|error| View::Invalid(format!("<{error}>"))));
         }
         let element = match element.shape() {
             Shape::Array(array) => array.element.clone(),
@@ -57,52 +57,6 @@ impl Visualizer for Fat {
         };
         Ok(sequences::row(at, element, len, None))
     }
-}
-
-/// Maximum number of bytes of an unsized text to show.
-const TAIL: u64 = 4096;
-
-/// Returns the view of a struct whose last member is a slice or text of `len` elements; the debug
-/// info describes only one element. `None` if the length belongs to a nested struct, or to a
-/// counted value.
-fn with_tail(target: &dyn Target, object: &Value, len: u64) -> Option<View> {
-    let ty = composite(object).ok()?;
-    let (last, others) = ty.composite()?.members.split_last()?;
-    let element = members::member(target, object, &ty, last).ok()?;
-    let arguments = ty.ty.name.split_once('<').map(|(_, rest)| rest);
-    let argument = |wanted: &str| {
-        let arguments = arguments.and_then(|it| it.strip_suffix('>'));
-        arguments.is_some_and(|it| it == wanted || it.ends_with(&format!(", {wanted}")))
-    };
-    let is_text = argument("str");
-    let is_slice = argument(&format!("[{}]", element.ty.name()))
-        || arguments.is_none() && matches!(element.ty.shape(), Shape::Scalar(_));
-    let size = element.ty.size()?;
-    if !is_text && !is_slice || len.checked_mul(size)? > ISIZE_MAX {
-        return None;
-    }
-    let tail = match is_text {
-        false => Value {
-            ty: element.ty.clone().array(len),
-            ..element
-        },
-        true => {
-            let mut bytes = vec![0; len.min(TAIL) as usize];
-            target.memory().read(element.address()?, &mut bytes).ok()?;
-            Value::new(Ty::Text, ValueLocation::Bytes(Bytes::new(&bytes)))
-        }
-    };
-    let mut fields = Vec::new();
-    for member in others {
-        let value = members::member(target, object, &ty, member).ok()?;
-        fields.push((members::shown_name(&ty, &member.name).to_owned(), value));
-    }
-    fields.push((members::shown_name(&ty, &last.name).to_owned(), tail));
-    let path = ty.ty.name.split('<').next().unwrap_or_default();
-    Some(View::Fields {
-        head: members::last_component(path).to_owned(),
-        fields,
-    })
 }
 
 /// Returns the target type in a pointer's name.
