@@ -53,6 +53,11 @@ impl Variable {
         self.linkage_name.unwrap_or(&self.name)
     }
 
+    /// Returns whether the source calls it by this name: Rust's `r#type` is also `type`.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.name.strip_prefix("r#") == Some(name)
+    }
+
     /// Returns its name with the scopes around it.
     pub fn qualified_name(&self) -> String {
         match &*self.namespace {

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod call_site;
+mod captured;
 mod entry_value;
 pub(crate) mod evaluate;
 mod locate;

@@ -73,6 +73,8 @@ pub(crate) struct NameAnswers {
     pub(crate) statics: Answers<NameOfStatic, (Variable, bool)>,
     /// Of static members, by the member's entry.
     pub(crate) members: Answers<DieRef, Variable>,
+    /// The types of captured references, by the variable's entry.
+    pub(crate) captured: Answers<DieRef, TypeId>,
 }
 
 /// An image with its debug info.

@@ -322,7 +322,7 @@ impl Scope for CodeScope<'_> {
             .map_or(&[][..], |frame| &frame.scopes);
         let inside = scopes.iter().rev();
         let inside = inside.flat_map(|scope| scope.variables.iter().rev());
-        let named: Vec<&Variable> = inside.filter(|it| it.name == name).collect();
+        let named: Vec<&Variable> = inside.filter(|it| it.is_called(name)).collect();
         let addr = loaded.bias.file(self.pc);
         let uses = &self.modules.first_uses;
         let is_missing = |it: &Variable| uses.has_no_value_yet(loaded, function, it, addr);
@@ -333,6 +333,10 @@ impl Scope for CodeScope<'_> {
         if let Some(variable) = variable
             && !self.is_closure(loaded, variable)
         {
+            if loaded.module.captured_reference(variable).is_some() {
+                let why = "a reference that a closure has captured, which has a length or a vtable";
+                return Err(why.into());
+            }
             return self.found(loaded, variable).map(Some);
         }
         let declared = scopes.iter().rev();

@@ -13,6 +13,7 @@ mod locate;
 mod nested;
 mod parameters;
 mod registers;
+mod rust_captured;
 mod variables;
 
 pub(crate) use parameters::Parameter;

@@ -1,5 +1,6 @@
 //! Members that only a value shows: of the active variant, of the dynamic class, of registers.
 
+use super::captured_path::captured_path;
 use super::evaluate::{At, DEREFERENCES, Evaluator, inner};
 use super::tree::{Kind, Node};
 use crate::ids::error::Error;
@@ -7,6 +8,7 @@ use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::{Shape, Value, members};
 use crate::inspect::visualize::{self, View};
+use dwarf::Language;
 
 impl Evaluator<'_> {
     pub(super) fn find_member(&self, object: &Value, name: &str) -> Result<Option<Value>, Error> {
@@ -51,6 +53,13 @@ impl Evaluator<'_> {
         name: &str,
         node: &Node,
     ) -> Result<Value, Error> {
+        if self.language == Language::Rust
+            && let Some(path) = captured_path(object, name)
+            && let Ok(None) = self.context.local(path.root)
+            && let Some(captured) = self.context.local(&path.variable).at(node)?
+        {
+            return Ok(captured);
+        }
         let value = self.evaluate(object)?;
         if let Kind::Register(_) = inner(object).kind
             && let Some(part) =

@@ -6,6 +6,7 @@ mod argument_rust;
 pub(crate) mod arith;
 mod c_library;
 mod callers;
+mod captured_path;
 mod cast;
 pub(crate) mod check;
 mod complete;

@@ -23,7 +23,7 @@ impl FrameScope<'_> {
         let mut has_missing = false;
         if let Some(loaded) = self.loaded() {
             for scope in self.scopes().into_iter().rev() {
-                let mut named = scope.variables.iter().filter(|it| it.name == name).rev();
+                let mut named = scope.variables.iter().filter(|it| it.is_called(name)).rev();
                 let local = named.find(|variable| {
                     let is_missing = self.has_no_value_yet(variable);
                     has_missing |= is_missing;

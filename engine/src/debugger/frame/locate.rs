@@ -68,6 +68,9 @@ impl FrameScope<'_> {
         bias: LoadBias,
         variable: &Variable,
     ) -> Result<Value, Error> {
+        if let Some(reference) = self.captured_reference(module, bias, variable)? {
+            return Ok(reference);
+        }
         let (location, registers, key) = self.location_of(module, bias, variable, None)?;
         let ty = match ty.has_dynamic_array() {
             true => ty.with_bounds(&|array| {

@@ -6,6 +6,7 @@ use super::operators::converted;
 use super::rust_calls::is_trait_object;
 use super::rust_made::Access;
 use super::{Checked, Checker, Stop, c, rust_made, scalar, wrong};
+use crate::expr::captured_path::captured_path;
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::{exact, literal, messages, with_suggestion};
 use crate::ids::error::Error;
@@ -14,8 +15,8 @@ use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::text::Unit;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{PointerKind, Shape, Ty, members};
-use dwarf::{Declaration, Language};
 use crate::inspect::visualize::rust_std::tail;
+use dwarf::{Declaration, Language};
 
 impl Checker<'_> {
     /// Checks `object.name`, `object->name`: both follow pointers, wrappers and smart pointers.
@@ -31,7 +32,12 @@ impl Checker<'_> {
         if let Some(found) = self.member_of_base(object, name, node) {
             return found;
         }
-        let of = self.check(object)?;
+        let of = match self.check(object) {
+            Err(Stop::Wrong(_)) if self.is_captured_path(object, name, node) => {
+                return Err(Stop::Needs(node));
+            }
+            of => of?,
+        };
         if let Some(part) = rust_made::constant_part(&of, name) {
             return Ok(part);
         }
@@ -47,6 +53,17 @@ impl Checker<'_> {
         }
     }
 
+    /// Returns whether a closure of Rust has captured a field, but not the variable that it is in.
+    fn is_captured_path(&self, object: &Node, name: &str, node: &Node) -> bool {
+        if self.language != Language::Rust {
+            return false;
+        }
+        let variable = |name: &str| self.scope.variable(Storage::Local, name, node);
+        captured_path(object, name).is_some_and(|path| {
+            matches!(variable(path.root), Ok(None)) && !matches!(variable(&path.variable), Ok(None))
+        })
+    }
+
     /// Checks the member of an object, or of what it points to.
     pub(super) fn named_member<'t>(
         &self,
@@ -58,6 +75,12 @@ impl Checker<'_> {
         for _ in 0..DEREFERENCES {
             of = match of.ty.shape() {
                 Shape::Pointer(to, _) => of.target(to),
+                // Only the pointer to the whole tells what is there.
+                Shape::Composite(class)
+                    if self.language == Language::Rust && tail::is_tail(&class, name) =>
+                {
+                    return Err(Stop::Needs(node));
+                }
                 Shape::Composite(class) => match path::find(&of.ty, name) {
                     Lookup::Found(parts) => return Ok(Expr::part(of, parts, node)),
                     Lookup::Ambiguous(one, other, _) => {
@@ -75,12 +98,6 @@ impl Checker<'_> {
                             return Err(self.no_member(&whole, &class, name, node));
                         }
                         None => return Err(Stop::Needs(node)),
-                // Only the pointer to the whole tells what is there.
-                Shape::Composite(class)
-                    if self.language == Language::Rust && tail::is_tail(&class, name) =>
-                {
-                    return Err(Stop::Needs(node));
-                }
                     },
                 },
                 // `points->x`

@@ -1,0 +1,183 @@
+//! What a closure or coroutine of Rust captures by a reference with a length or a vtable: `&str`, `&[T]`,
+//! `&dyn Trait`. rustc describes the variable as the reference's target, which has no size: as one byte,
+//! one element. The environment of the closure has a member with the reference's own type.
+
+use crate::entries::children::Children;
+use crate::functions::variable::{Variable, VariableKind};
+use crate::ids::DieRef;
+use crate::ids::Language;
+use crate::ids::error::Error;
+use crate::lines::DebugInfo;
+use crate::locations::evaluate::{Scope, unit_of};
+use crate::locations::locate::no_info;
+use crate::locations::{FrameContext, Location};
+use crate::module::Module;
+use crate::types::{Member, TypeId, TypeKind};
+use gimli::{Expression, Operation};
+use std::cell::Cell;
+
+/// How rustc begins the name of a member that is a captured reference.
+const REFERENCE: &str = "_ref__";
+
+impl Module {
+    /// Returns the type of the reference, with a length or a vtable, by which a closure or coroutine of
+    /// Rust has captured a variable; `None` for all other variables. The variable's own type is that of an
+    /// element. Cost: the first time, the declarations around the closure are read.
+    pub fn captured_reference(&self, variable: &Variable) -> Option<TypeId> {
+        if variable.kind != VariableKind::Local || variable.place.is_some() {
+            return None;
+        }
+        let find = || captured_reference(self, variable).into_iter().collect();
+        let found = self.answers.captured.answer(self, variable.id, find);
+        found.into_iter().next()
+    }
+
+    /// Returns the location of the reference of [`Module::captured_reference`].
+    ///
+    /// # Errors
+    /// The location is corrupt, or needs memory that cannot be read.
+    pub fn locate_captured(
+        &self,
+        variable: &Variable,
+        frame: &FrameContext<'_>,
+    ) -> Result<Location, Error> {
+        let info = no_info(self)?;
+        let located = locate(self, info, variable.id, frame);
+        located.map_err(|error| info.error_at(variable.id, error))
+    }
+}
+
+fn captured_reference(module: &Module, variable: &Variable) -> Option<TypeId> {
+    let name = format!("{REFERENCE}{}", variable.name);
+    let is_wide = |ty: &TypeId| {
+        let ty = module.ty(*ty);
+        ty.is_ok_and(|ty| ty.name.starts_with('&') && matches!(ty.kind, TypeKind::Composite(_)))
+    };
+    member_of(module, environment(module, variable)?, &name).filter(is_wide)
+}
+
+/// Returns the type of the environment of the closure or coroutine whose body declares a variable.
+fn environment(module: &Module, variable: &Variable) -> Option<TypeId> {
+    let info = module.info()?;
+    let declared = info.root_origin(variable.id);
+    let body = info.root_origin(info.parent(declared)?);
+    let (unit, entry) = info.entry(body).ok()?;
+    if unit.language != Language::Rust || entry.tag() != gimli::DW_TAG_subprogram {
+        return None;
+    }
+    let name = std::str::from_utf8(info.own_name(unit, &entry)?).ok()?;
+    environment_of(module, info, body, &environment_name(name)?)
+}
+
+/// Returns the name of the type of a closure's or coroutine's environment by that of its body:
+/// `{closure_env#0}<T>` for `{closure#0}<T>`.
+fn environment_name(body: &str) -> Option<String> {
+    let (kind, number) = body.strip_prefix('{')?.split_once('#')?;
+    let is_body = matches!(
+        kind,
+        "closure" | "async_fn" | "async_block" | "async_closure" | "gen_block" | "coroutine"
+    );
+    is_body.then(|| format!("{{{kind}_env#{number}"))
+}
+
+/// Returns the type of a name that is declared beside a function, or elsewhere in the image in the same
+/// scope.
+fn environment_of(module: &Module, info: &DebugInfo, body: DieRef, name: &str) -> Option<TypeId> {
+    let parent = info.parent(body)?;
+    let (unit, entry) = info.entry(parent).ok()?;
+    let mut children = Children::of(unit, &entry).ok()??;
+    while let Ok(Some(child)) = children.next() {
+        if child.tag() == gimli::DW_TAG_structure_type
+            && info.own_name(unit, child) == Some(name.as_bytes())
+        {
+            return Some(TypeId(unit.die(child.offset())));
+        }
+    }
+    let path = format!("{}::{name}", info.qualified_name_of(unit, &entry));
+    module.types_named(&path, None).into_iter().next()
+}
+
+/// Returns the type of a member of an environment: of a coroutine's, each of its states has what is
+/// captured.
+fn member_of(module: &Module, environment: TypeId, name: &str) -> Option<TypeId> {
+    let ty = module.ty(environment).ok()?;
+    let TypeKind::Composite(composite) = &ty.kind else {
+        return None;
+    };
+    let named = |members: &[Member]| members.iter().find(|it| it.name == name).map(|it| it.ty);
+    let state = || {
+        let first = composite.variants.as_ref()?.variants.first()?;
+        let state = module.ty(first.members.first()?.ty).ok()?;
+        match &state.kind {
+            TypeKind::Composite(state) => named(&state.members),
+            _ => None,
+        }
+    };
+    named(&composite.members).or_else(state)
+}
+
+/// Returns where the reference is: the variable's location reads its first word last.
+fn locate(
+    module: &Module,
+    info: &DebugInfo,
+    variable: DieRef,
+    frame: &FrameContext<'_>,
+) -> Result<Location, Error> {
+    let (unit, entry) = info.entry(variable)?;
+    let Some((holder, value)) = info.inherited(unit, &entry, gimli::DW_AT_location) else {
+        return Ok(Location::OptimizedOut);
+    };
+    let scope = Scope {
+        module,
+        info,
+        unit: unit_of(info, holder)?,
+        frame,
+        expressions: &Cell::new(0),
+    };
+    let Some(expression) = scope.expression_at(value)? else {
+        return Ok(Location::OptimizedOut);
+    };
+    match without_last_read(&scope, expression)? {
+        Some(place) => scope.address(place).map(Location::Memory),
+        // Only the address of the target is left of the reference.
+        None => Ok(Location::OptimizedOut),
+    }
+}
+
+/// Returns an expression without the `DW_OP_deref` that it ends with; `None` if it ends otherwise.
+fn without_last_read(
+    scope: &Scope<'_>,
+    expression: Expression<crate::file::R>,
+) -> Result<Option<Expression<crate::file::R>>, Error> {
+    let mut rest = expression.0;
+    let mut last = None;
+    while !rest.is_empty() {
+        let before = expression.0.len() - rest.len();
+        last = match Operation::parse(&mut rest, scope.unit.raw.encoding())? {
+            Operation::Deref {
+                size: 8,
+                space: false,
+                ..
+            } if before > 0 => Some(before),
+            _ => None,
+        };
+    }
+    Ok(last.map(|end| Expression(expression.0.range_to(..end))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::environment_name;
+
+    #[test]
+    fn environments_are_named_like_their_bodies() {
+        let name = |body| environment_name(body).unwrap_or_default();
+        assert_eq!(name("{closure#0}"), "{closure_env#0}");
+        assert_eq!(name("{closure#12}<u8, &str>"), "{closure_env#12}<u8, &str>");
+        assert_eq!(name("{async_fn#0}"), "{async_fn_env#0}");
+        assert_eq!(name("{async_block#1}"), "{async_block_env#1}");
+        assert_eq!(name("{impl#1}"), "");
+        assert_eq!(name("main"), "");
+        assert_eq!(name("{"), "");
+    }
+}

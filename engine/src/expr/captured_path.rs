@@ -1,0 +1,40 @@
+//! Names of what closures of Rust capture: since edition 2021 single fields, of which rustc makes variables
+//! named by the path to the field, as `self__inner__a` for `self.inner.a`.
+
+use super::evaluate::inner;
+use super::tree::{Kind, Node};
+
+/// Maximum number of fields of a path.
+const FIELDS: usize = 32;
+
+/// A path of fields as a closure may have captured it.
+pub(super) struct CapturedPath<'t> {
+    /// The variable that the path begins with.
+    pub root: &'t str,
+    /// The name of the variable in the closure.
+    pub variable: String,
+}
+
+/// Returns the path of a field of an object; `None` if the object is no path.
+pub(super) fn captured_path<'t>(mut object: &'t Node, field: &'t str) -> Option<CapturedPath<'t>> {
+    let mut fields = vec![field];
+    let root = loop {
+        object = inner(object);
+        match &object.kind {
+            Kind::Name(name) => break name,
+            Kind::Member(of, name) if fields.len() < FIELDS => {
+                fields.push(name);
+                object = of;
+            }
+            // References on the way are not named.
+            Kind::Deref(of) => object = of,
+            _ => return None,
+        }
+    };
+    fields.push(root);
+    fields.reverse();
+    Some(CapturedPath {
+        root,
+        variable: fields.join("__"),
+    })
+}

@@ -1,0 +1,87 @@
+//! What closures and async blocks of Rust have captured: references with a length or a vtable, which the
+//! debug info describes as one element of their target, and single fields.
+
+use serde_json::json;
+use stillpoint_tests::{DapClient, Fixture};
+
+#[test]
+fn captured_texts_slices_and_trait_objects_are_whole() {
+    let fixture = Fixture::of("rust/captures.rs");
+    let mut client = DapClient::stopped_at(&fixture, "sum");
+    let locals = client.locals();
+    for (name, expected) in [
+        ("text", "\"text\""),
+        ("row", "[1, 20, 30] (3)"),
+        ("path", "\"/p\""),
+        ("c_text", "\"cs\""),
+        ("named", "Item {number: 1, name: \"one\"}"),
+        ("owned", "Item {number: 2, name: \"two\"}"),
+        ("boxed", "\"boxed\""),
+        ("plain", "\"one\""),
+        ("number", "7"),
+    ] {
+        assert_eq!(locals[name], expected, "{name}");
+    }
+    for (expression, expected) in [
+        ("text.len()", "4"),
+        ("text == \"text\"", "true"),
+        ("row[1]", "20"),
+        ("named.id()", "1"),
+        ("&row[1..]", "[20, 30] (2)"),
+    ] {
+        assert_eq!(client.evaluate(expression), expected, "{expression}");
+    }
+    client.disconnect();
+}
+
+#[test]
+fn captured_references_are_found_in_all_kinds_of_bodies() {
+    let fixture = Fixture::of("rust/captures.rs");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints_with(
+        &fixture,
+        vec![
+            ("change", json!({})),
+            (
+                "filter",
+                json!({"condition": "**it == 20 && text.len() == 4"}),
+            ),
+            ("block", json!({})),
+        ],
+    );
+    client.configure();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("places"), "[9, 4] (2)");
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("text"), "\"text\"");
+    assert_eq!(client.evaluate("**it"), "20");
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("text"), "\"async\"");
+    assert_eq!(client.evaluate("row"), "[4, 5] (2)");
+    client.disconnect();
+}
+
+#[test]
+fn captured_fields_are_found_by_their_path() {
+    let fixture = Fixture::of("rust/captures.rs");
+    let mut client = DapClient::stopped_at(&fixture, "fields");
+    for (expression, expected) in [
+        ("self.number", "5"),
+        ("self.inner.count", "3"),
+        ("self.list.len()", "1"),
+        ("self.list[0]", "9"),
+        ("pair.1", "\"pair\""),
+        ("pair.1.len() + self.number", "9"),
+    ] {
+        assert_eq!(client.evaluate(expression), expected, "{expression}");
+    }
+    let unknown = client.evaluated("self.missing").expect_err("unknown");
+    assert!(
+        unknown.to_string().contains("no variable `self`"),
+        "{unknown}"
+    );
+    client.disconnect();
+}
