@@ -384,3 +384,18 @@ fn closures_and_rests_of_patterns() {
     // The closure's parameter is no unknown name when a condition is set.
     client.disconnect();
 }
+
+/// The built-in `bool` has one name in all languages, but rows of it are Rust's.
+#[test]
+fn rows_of_booleans_are_of_rust() {
+    let mut client = DapClient::stopped_at(&Fixture::of("rust/made.rs"), "end");
+    shows(
+        &mut client,
+        &[
+            ("[false; 3]", "[false, false, false]", "[bool; 3]"),
+            ("[1 == 1, false]", "[true, false]", "[bool; 2]"),
+            ("([true; 1], 2)", "([true], 2)", "([bool; 1], i32)"),
+        ],
+    );
+    client.disconnect();
+}

@@ -267,7 +267,7 @@ impl Evaluator<'_> {
         let first_after = len - after.len() as u64;
         if let Rest::Bound(key, ty) = rest {
             let place = place.offset(stride.wrapping_mul(before.len() as u64));
-            let part = Value::new(element.clone().array(len - fixed), place);
+            let part = Value::new(element.clone().rust_array(len - fixed), place);
             let bound = match (ty.shape(), part.address()) {
                 (Shape::Array(_), _) => part,
                 (Shape::Synthetic(_), Some(at)) => {

@@ -29,7 +29,7 @@ impl Checker<'_> {
                             return Ok(of);
                         };
                         match target.ty.shape() {
-                            Shape::Array(array) => element.array(array.count.unwrap_or(0)),
+                            Shape::Array(array) => element.rust_array(array.count.unwrap_or(0)),
                             _ => return Ok(of),
                         }
                     }
@@ -65,7 +65,7 @@ impl Checker<'_> {
                         *it = fit(self, was, &element)?;
                     }
                     if elements.iter().all(|it| rust_types::same(&it.ty, &element)) {
-                        of.ty = element.array(elements.len() as u64);
+                        of.ty = element.rust_array(elements.len() as u64);
                         of.open = false;
                     }
                     Ok(of)
@@ -77,7 +77,7 @@ impl Checker<'_> {
                     let was = std::mem::replace(value, nothing());
                     *value = fit(self, was, &element)?;
                     if rust_types::same(&value.ty, &element) {
-                        of.ty = element.array(*count);
+                        of.ty = element.rust_array(*count);
                         of.open = false;
                     }
                     Ok(of)

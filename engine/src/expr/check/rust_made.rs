@@ -205,7 +205,7 @@ impl Checker<'_> {
         }
         self.one_type(&elements, &ty)?;
         let open = !elements.is_empty() && elements.iter().all(|it| it.open);
-        let array = ty.array(elements.len() as u64);
+        let array = ty.rust_array(elements.len() as u64);
         let kind = Kind::Made(Box::new(Made::Row(elements)));
         Ok(Expr::new(kind, array, node).opened(open))
     }
@@ -230,7 +230,7 @@ impl Checker<'_> {
         let Some(len) = u64::try_from(bits).ok().filter(|it| *it <= MAX_ELEMENTS) else {
             return Err(wrong("the array is too long", &count.span));
         };
-        let (ty, open) = (of.ty.clone().array(len), of.open);
+        let (ty, open) = (of.ty.clone().rust_array(len), of.open);
         let kind = Kind::Made(Box::new(Made::Filled(of, len)));
         Ok(Expr::new(kind, ty, node).opened(open))
     }

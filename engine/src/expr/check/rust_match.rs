@@ -395,8 +395,8 @@ impl Checker<'_> {
                             let fixed = (before.len() + after.len()) as u64;
                             let count = array.count.unwrap_or(0).saturating_sub(fixed);
                             match place.is_behind_reference {
-                                true => place.ty.clone().array(count).reference(),
-                                false => place.ty.clone().array(count),
+                                true => place.ty.clone().rust_array(count).reference(),
+                                false => place.ty.clone().rust_array(count),
                             }
                         }
                         _ => place.ty.clone().slice(),

@@ -354,6 +354,7 @@ fn unsized_type(name: &str, described: &Ty) -> Option<Ty> {
             stride: element.size().unwrap_or(0),
             element,
             count: None,
+            made_in: Some(Language::Rust),
         }))
     })
 }

@@ -45,6 +45,9 @@ pub struct ArrayTy {
     pub count: Option<u64>,
     /// Distance between elements in bytes.
     pub stride: u64,
+    /// The language whose expression made the type; `None`: that of the elements, which built-in types
+    /// of several languages (`bool`) do not tell.
+    pub made_in: Option<Language>,
 }
 
 /// A type of the debug info, with memoized facts.
@@ -221,6 +224,18 @@ impl Ty {
             element: self,
             count: Some(count),
             stride,
+            made_in: None,
+        }))
+    }
+
+    /// Returns Rust's array of `count` elements of this type.
+    pub fn rust_array(self, count: u64) -> Ty {
+        let stride = self.size().unwrap_or(0);
+        Ty::Array(Arc::new(ArrayTy {
+            element: self,
+            count: Some(count),
+            stride,
+            made_in: Some(Language::Rust),
         }))
     }
 
@@ -231,6 +246,7 @@ impl Ty {
             element: self,
             count: None,
             stride,
+            made_in: None,
         }))
     }
 
@@ -398,7 +414,7 @@ impl Ty {
         match self {
             Ty::Dwarf(ty) => ty.language(),
             Ty::Pointer(target) => target.language(),
-            Ty::Array(array) => array.element.language(),
+            Ty::Array(array) => array.made_in.unwrap_or_else(|| array.element.language()),
             Ty::Synthetic(synthetic) => synthetic.language(),
             Ty::Builtin(scalar, "char") if scalar.kind == ScalarKind::Utf => Language::Rust,
             Ty::Builtin(_, "char" | "bool") => Language::C,
@@ -457,6 +473,7 @@ fn array_of(element: Ty, stride: Option<u64>, counts: &[Option<u64>]) -> Ty {
             element,
             count: count.filter(|_| is_known),
             stride,
+            made_in: None,
         }));
         if dimension > 0 {
             let Some(count) = count else {
@@ -474,6 +491,7 @@ fn array_of(element: Ty, stride: Option<u64>, counts: &[Option<u64>]) -> Ty {
             element,
             count: None,
             stride,
+            made_in: None,
         })),
         false => element,
     }

@@ -516,6 +516,7 @@ pub(super) fn row(element: Ty, count: u64, place: ValueLocation) -> Value {
         element,
         count: Some(count),
         stride,
+        made_in: None,
     };
     Value::new(Ty::Array(Arc::new(array)), place)
 }
