@@ -151,3 +151,27 @@ fn step_out_shows_the_return_value() {
         assert_eq!(returned(&mut client), None, "void");
     }
 }
+
+/// What the linker has removed has no address: it is not read where the image begins.
+#[test]
+fn removed_variables_are_not_read() {
+    let fixture = Fixture::of("rust/removed.rs");
+    let mut client = DapClient::stopped_at(&fixture, "pass");
+    for removed in ["LIMIT", "NAMES", "LIMIT + 1", "pass as usize > LIMIT"] {
+        let error = client.try_evaluate(removed).expect_err(removed);
+        assert!(
+            error.contains("removed by the linker"),
+            "{removed}: {error}"
+        );
+    }
+    assert_eq!(client.evaluate("USED"), "8");
+    let globals = client.scope("Globals");
+    let shown = client.children(&globals);
+    assert!(
+        shown["removed::LIMIT"].contains("removed by the linker"),
+        "{shown:?}"
+    );
+    assert_eq!(shown["removed::USED"], "8");
+    assert_ne!(client.locals()["part"], "..");
+    client.disconnect();
+}

@@ -50,6 +50,8 @@ pub(crate) struct Entries {
     /// Set to cancel the indexing of the remaining units.
     pub(crate) is_indexing_cancelled: AtomicBool,
     code: Vec<AddrRange<FileAddr>>,
+    /// The address of the first section; nothing of the program is before it.
+    first: u64,
 }
 
 /// One unit with its root entry read.
@@ -110,6 +112,7 @@ impl Entries {
             indexed: AtomicU32::new(0),
             is_indexing_cancelled: AtomicBool::new(false),
             code: image.code_ranges(),
+            first: image.first_section(),
         }
     }
 
@@ -293,34 +296,63 @@ impl Entries {
         self.linked(unit, addr).ok_or_else(nowhere)
     }
 
+    /// Returns the address of the image in an expression of a unit, where the program has something.
+    ///
+    /// # Errors
+    /// The linker left out, or removed, what is there.
+    pub(crate) fn placed_operand(&self, unit: &Unit, addr: u64) -> Result<u64, Error> {
+        let addr = self.linked_operand(unit, addr)?;
+        match self.is_nowhere(addr) {
+            true => Err(Error::Removed),
+            false => Ok(addr),
+        }
+    }
+
+    /// Returns whether an address of the image is one that linkers write for what they removed: 0 or
+    /// another one before the first section, or one of the last (DWARF 6 issue 200609.1).
+    fn is_nowhere(&self, addr: u64) -> bool {
+        addr < self.first || addr >= u64::MAX - 1
+    }
+
     /// Returns whether an entry's location is an address that the linker left out. Without a debug
-    /// map such addresses are in the image, or are 0.
+    /// map such addresses are in the image, or are 0: see [`Self::is_removed`].
     pub(crate) fn is_left_out(&self, unit: &Unit, entry: &Entry) -> bool {
         let Some(placement) = self.placement(unit) else {
             return false;
         };
-        let location = entry.attr_value(gimli::DW_AT_location);
-        let Some(expression) = location.and_then(|value| value.exprloc_value()) else {
-            return false;
-        };
+        self.storage(unit, entry)
+            .is_some_and(|(addr, _)| placement.address(addr).is_none())
+    }
+
+    /// Returns whether an entry's location is an address of what the linker removed from the image.
+    pub(crate) fn is_removed(&self, unit: &Unit, entry: &Entry) -> bool {
+        let storage = self.storage(unit, entry);
+        storage.is_some_and(|(addr, is_thread_local)| !is_thread_local && self.is_nowhere(addr))
+    }
+
+    /// Returns the address in an entry's location, and whether it is an offset in thread-local storage;
+    /// `None` if the location is of another kind.
+    fn storage(&self, unit: &Unit, entry: &Entry) -> Option<(u64, bool)> {
+        let location = entry.attr_value(gimli::DW_AT_location)?;
+        let expression = location.exprloc_value()?;
         let mut operations = expression.operations(unit.raw.encoding());
-        let addr = match operations.next() {
-            Ok(Some(Operation::Address { address })) => address,
-            Ok(Some(Operation::AddressIndex { index } | Operation::ConstantIndex { index })) => {
-                let addr = self.dwarf_of(unit).address(&unit.raw, index);
-                addr.unwrap_or(u64::MAX)
-            }
-            Ok(Some(Operation::UnsignedConstant { value })) => value,
-            _ => return false,
+        let (addr, is_number) = match operations.next() {
+            Ok(Some(Operation::Address { address })) => (address, false),
+            Ok(Some(Operation::AddressIndex { index })) => (self.indexed(unit, index), false),
+            Ok(Some(Operation::ConstantIndex { index })) => (self.indexed(unit, index), true),
+            Ok(Some(Operation::UnsignedConstant { value })) => (value, true),
+            _ => return None,
         };
-        let is_storage = match operations.next() {
-            Ok(next) => matches!(
-                next,
-                None | Some(Operation::TLS | Operation::PlusConstant { .. })
-            ),
-            Err(_) => false,
-        };
-        is_storage && placement.address(addr).is_none()
+        match operations.next() {
+            Ok(None | Some(Operation::PlusConstant { .. })) => Some((addr, is_number)),
+            Ok(Some(Operation::TLS)) => Some((addr, true)),
+            _ => None,
+        }
+    }
+
+    fn indexed(&self, unit: &Unit, index: gimli::DebugAddrIndex<usize>) -> u64 {
+        let addr = self.dwarf_of(unit).address(&unit.raw, index);
+        addr.unwrap_or(u64::MAX)
     }
 
     /// Returns the address of the image in an attribute; `None` if it is none, or if the linker left

@@ -209,6 +209,15 @@ impl Image {
             .collect()
     }
 
+    /// Returns the address of the first section that is loaded; 0 if the image has none.
+    pub(crate) fn first_section(&self) -> u64 {
+        let loaded = self
+            .sections
+            .iter()
+            .filter(|it| it.is_loaded && it.size > 0);
+        loaded.map(|it| it.addr).min().unwrap_or(0)
+    }
+
     /// Returns whether `addr` is in an executable segment.
     pub(crate) fn is_code(&self, addr: u64) -> bool {
         self.segments

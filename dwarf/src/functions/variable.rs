@@ -97,11 +97,11 @@ impl SimpleLocation {
             Operation::FrameOffset { offset } => SimpleLocation::FrameOffset(offset),
             Operation::CallFrameCFA => SimpleLocation::FrameAddress,
             Operation::Address { address } => {
-                SimpleLocation::Address(entries.linked(unit, address)?)
+                SimpleLocation::Address(entries.placed_operand(unit, address).ok()?)
             }
             Operation::AddressIndex { index } => {
                 let address = entries.dwarf_of(unit).address(&unit.raw, index).ok()?;
-                SimpleLocation::Address(entries.linked(unit, address)?)
+                SimpleLocation::Address(entries.placed_operand(unit, address).ok()?)
             }
             Operation::Register { register } => SimpleLocation::Register(Register(register.0)),
             _ => return None,

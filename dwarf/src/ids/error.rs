@@ -46,6 +46,9 @@ pub enum Error {
     /// An unknown form, operation or version.
     #[error("unsupported debug info: {0}")]
     Unsupported(String),
+    /// The linker has removed what is described.
+    #[error("removed by the linker: nothing in the program uses it")]
+    Removed,
     /// Memory of the debuggee could not be read.
     #[error(transparent)]
     Unreadable(#[from] crate::Unreadable),

@@ -327,7 +327,7 @@ impl Inputs<'_> {
                 EvaluationResult::RequiresRelocatedAddress(address) => {
                     // Expressions of unwind rules have no scope, and addresses of the image.
                     let address = match self.scope {
-                        Some(scope) => scope.info.linked_operand(scope.unit, address)?,
+                        Some(scope) => scope.info.placed_operand(scope.unit, address)?,
                         None => address,
                     };
                     evaluation.resume_with_relocated_address(address.wrapping_add(self.bias.0))
@@ -337,7 +337,7 @@ impl Inputs<'_> {
                     // An indexed constant may be a thread-local offset, which is not relocated.
                     if relocate {
                         let scope = self.scope()?;
-                        let linked = scope.info.linked_operand(scope.unit, address)?;
+                        let linked = scope.info.placed_operand(scope.unit, address)?;
                         address = linked.wrapping_add(self.bias.0);
                     }
                     evaluation.resume_with_indexed_address(address)

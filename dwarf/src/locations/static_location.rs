@@ -271,7 +271,7 @@ impl Terms<'_> {
 
     /// Returns the address of the image that an operand is.
     fn image(&self, scope: &Scope<'_>, addr: u64) -> Result<Term, Error> {
-        let addr = self.info.linked_operand(scope.unit, addr)?;
+        let addr = self.info.placed_operand(scope.unit, addr)?;
         Ok(Term::Image(FileAddr(addr)))
     }
 

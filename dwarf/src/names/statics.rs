@@ -57,7 +57,7 @@ pub(super) fn statics_named(module: &Module, name: &str, near: Option<FileAddr>)
     let near = unit_near(module, near);
     let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
         dies.retain(|die| query.matches(&info.qualified_name(*die)) && !in_function(info, *die));
-        dies.sort_by_key(|die| Some(die.unit) != near);
+        dies.sort_by_cached_key(|die| (is_removed(info, *die), Some(die.unit) != near));
         dies.into_iter()
             .filter_map(|die| {
                 let (unit, entry) = info.entry(die).ok()?;
@@ -109,13 +109,20 @@ pub(super) fn statics_visible(
                     .inherited(unit, &entry, gimli::DW_AT_external)
                     .is_some();
                 let is_here = Some(die.unit) == near;
-                let order = (rank.unwrap_or(usize::MAX), !is_here, !is_external, die);
+                let rank = rank.unwrap_or(usize::MAX);
+                let order = (
+                    rank,
+                    info.is_removed(unit, &entry),
+                    !is_here,
+                    !is_external,
+                    die,
+                );
                 Some((order, die))
             })
             .collect();
         found.sort_unstable();
         let found = found.into_iter().filter_map(|(order, die)| {
-            let (rank, is_elsewhere, is_internal, _) = order;
+            let (rank, _, is_elsewhere, is_internal, _) = order;
             let (unit, entry) = info.entry(die).ok()?;
             let variable = info.read_variable(unit, &entry, VariableKind::Static)?;
             let is_visible = rank != usize::MAX && !(is_elsewhere && is_internal);
@@ -133,6 +140,12 @@ pub(super) fn statics_visible(
 
 pub(super) fn unit_near(module: &Module, addr: Option<FileAddr>) -> Option<u32> {
     module.info()?.unit_at(addr?.0)
+}
+
+/// Returns whether the linker removed a variable.
+fn is_removed(info: &DebugInfo, die: DieRef) -> bool {
+    let entry = info.entry(die);
+    entry.is_ok_and(|(unit, entry)| info.is_removed(unit, &entry))
 }
 
 /// Returns whether an entry is inside a function.

@@ -40,6 +40,11 @@ pub(super) fn range(target: &dyn Target, value: &Value) -> Result<View, Error> {
         members::last_component(&name),
         "RangeInclusive" | "RangeToInclusive"
     );
+    // Other types of the library have the name, too: `BTreeMap::range` returns one.
+    let path = name.split('<').next().unwrap_or_default();
+    if !path.contains("::range::") {
+        return Err(missing("bounds"));
+    }
     let mut text = String::new();
     if let Some(start) = members::find(target, value, "start")? {
         text.push_str(&present(target, &start, &BOUND).text);
