@@ -147,3 +147,15 @@ fn a_thread_can_be_moved_within_its_function() {
     assert!(goto(&mut client, fixture.line("first")).is_empty());
     client.disconnect();
 }
+
+/// Steps into code of the crates that `std` is built with: nobody has their sources.
+#[test]
+fn steps_into_maps_go_to_the_next_line() {
+    let fixture = Fixture::of("rust/hashed.rs");
+    let mut client = DapClient::stopped_at(&fixture, "insert");
+    for line in ["get", "contains", "remove", "entry", "end"] {
+        client.step_in();
+        client.expect_line(&fixture, line);
+    }
+    client.disconnect();
+}

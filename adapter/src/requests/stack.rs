@@ -73,8 +73,9 @@ impl Request for StackTrace {
     }
 }
 
-/// Folders with sources of the compilers' own libraries: Rust's, and headers of C++'s.
-const LIBRARIES: [&str; 3] = ["/rustc", "/usr/include", "/usr/lib"];
+/// Folders with sources of the compilers' own libraries: Rust's with the crates that it is built with, and
+/// headers of C++'s.
+const LIBRARIES: [&str; 4] = ["/rustc", "/rust/deps", "/usr/include", "/usr/lib"];
 /// Where rustup installs the sources of Rust's library (component `rust-src`). rustc records these
 /// paths, not `/rustc/<hash>`, for generic functions that it compiles into the program.
 const RUST_SOURCES: &str = "lib/rustlib/src";

@@ -8,13 +8,16 @@ use std::cell::RefCell;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-/// Default patterns: Rust's library (paths as rustc records them and as rustup installs it),
-/// cargo's downloads, system headers (those of cross compilers, too) and sources.
+/// Default patterns: Rust's library (paths as rustc records them and as rustup installs it) and the
+/// crates that it is built with, cargo's downloads (`CARGO_HOME` may have any name), system headers (those of cross compilers, too) and sources.
 const DEFAULTS: &[&str] = &[
     "/rustc/*",
+    "/rust/deps/*",
     "*/lib/rustlib/src/*",
     "*/.cargo/registry/*",
+    "*/registry/src/*",
     "*/.cargo/git/*",
+    "*/git/checkouts/*",
     "/usr/include/*",
     "/usr/*-linux-*/include/*",
     "/usr/lib/*",
@@ -151,6 +154,15 @@ mod tests {
             &filters,
             "/home/a/.cargo/registry/src/x/serde-1/lib.rs"
         ));
+        // The official images of Rust have another folder, and `std` is built with crates of its own.
+        for path in [
+            "/usr/local/cargo/registry/src/index.crates.io-6f17/serde-1/lib.rs",
+            "/opt/cargo/git/checkouts/serde-1/1a2b/src/lib.rs",
+            "/rust/deps/hashbrown-0.16.1/src/map.rs",
+        ] {
+            assert!(skips(&filters, path), "{path}");
+        }
+        assert!(!skips(&filters, "/home/a/registry/main.rs"));
         assert!(skips(&filters, "/usr/include/c++/12/bits/stl_algo.h"));
         assert!(skips(
             &filters,
