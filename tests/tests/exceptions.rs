@@ -681,3 +681,19 @@ fn sanitizer_stop_has_its_report() {
         client.disconnect();
     }
 }
+
+/// Payloads that the program makes itself are text, too, also when they are raised again.
+#[test]
+fn panics_with_payloads_of_their_own() {
+    let fixture = Fixture::of("rust/payloads.rs");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.configure();
+    for message in ["own text", "static text", "again, owned"] {
+        let stop = client.expect_stopped("exception");
+        assert_eq!(stop["text"], message);
+        client.continue_();
+    }
+    assert_eq!(client.expect_exit(), 0);
+    client.disconnect();
+}

@@ -254,6 +254,30 @@ fn a_panic_that_aborts() {
     client.disconnect();
 }
 
+/// Without the filter for panics, the signal says that a panic ended the program.
+#[test]
+fn a_panic_that_aborts_is_explained_by_its_signal() {
+    let flags = Flags {
+        extra: &["-Cpanic=abort"],
+        ..Flags::new(Compiler::Rustc)
+    };
+    let Some(fixture) = Fixture::build("rust/panic.rs", flags) else {
+        return;
+    };
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
+    client.configure();
+    let stop = client.expect_stopped("exception");
+    assert_eq!(stop["description"], "signal SIGABRT");
+    let text = stop["text"].as_str().expect("a text");
+    let begin = "a Rust panic (built with panic=abort): index out of bounds";
+    assert!(text.starts_with(begin), "{text}");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 134);
+    client.disconnect();
+}
+
 /// With optimization, too: what the code has lost, the coroutine's state still has. rustc
 /// describes where an optimized coroutine's state is since 1.95 at the latest; 1.80 does not.
 #[test]

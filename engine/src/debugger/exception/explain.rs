@@ -31,6 +31,8 @@ const MAX_FUNCTION_BYTES: u64 = 1 << 16;
 /// Number of frames and of stack words to examine for an abort.
 const FRAMES: usize = 24;
 const WORDS: u64 = 512;
+/// What ends a program whose panics do not unwind.
+const ABORTED: &str = "a Rust panic (built with panic=abort)";
 
 impl Debugger {
     /// Explains the signal that a stopped thread is about to receive.
@@ -290,15 +292,16 @@ impl Debugger {
         }
         let frames = self.stack(thread, 0, Some(FRAMES)).ok()?.frames;
         let has = |part: &str| frames.iter().any(|frame| frame.name.contains(part));
+        let sp = self.inferior.registers(thread)?.sp();
+        let memory = self.inferior.memory();
+        let reader = Reader {
+            memory: &memory,
+            modules: &self.images.modules,
+        };
+        let word = |at| memory.read_uint(LoadAddr(sp.wrapping_add(at * 8)), 8).ok();
+        let words = || (0..WORDS).map_while(word);
         if has("terminate") || has("__cxa_throw") || has("__cxa_rethrow") {
-            let sp = self.inferior.registers(thread)?.sp();
-            let memory = self.inferior.memory();
-            let reader = Reader {
-                memory: &memory,
-                modules: &self.images.modules,
-            };
-            let words = (0..WORDS).map_while(|at| memory.read_uint(LoadAddr(sp + at * 8), 8).ok());
-            return Some(match reader.among(words) {
+            return Some(match reader.among(words()) {
                 Some(thrown) => {
                     let text = thrown.message.as_ref();
                     let text = text.map_or_else(String::new, |text| format!(": {text}"));
@@ -306,6 +309,13 @@ impl Debugger {
                 }
                 None => "std::terminate was called".to_owned(),
             });
+        }
+        // It ends the program where panics do not unwind. It is inside `panic_with_hook`, as which each panic
+        // begins.
+        if has("__rust_start_panic") {
+            let text = reader.panic_text(&words().collect::<Vec<u64>>());
+            let text = text.map_or_else(String::new, |text| format!(": {text}"));
+            return Some(format!("{ABORTED}{text}"));
         }
         for (part, text) in [
             (
@@ -321,7 +331,7 @@ impl Debugger {
                 "panic_with_hook",
                 "a Rust panic in a panic hook or panic handler",
             ),
-            ("rust_panic", "a Rust panic (built with panic=abort)"),
+            ("rust_panic", ABORTED),
             ("handle_alloc_error", "Rust: out of memory"),
             (
                 "std::process::abort",
