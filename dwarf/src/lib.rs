@@ -63,7 +63,7 @@ pub use module::changed_parameters::ChangedParameters;
 pub use module::{FunctionPlaces, Module, are_names_wanted};
 pub use names::{Declaration, Macro, Method, Objects, VisiblePaths, VisibleVariable};
 pub use naming::parameters::plain as plain_type_name;
-pub use naming::{Coroutine, name_matches};
+pub use naming::{Coroutine, name_matches, nested_symbol};
 pub use types::{
     ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,
     Inheritance, Member, MemberOffset, Subroutine, SwiftType, Type, TypeId, TypeKind, Variant,

@@ -400,8 +400,8 @@ impl DebugInfo {
                 && (is_external || flag(entry, gimli::DW_AT_declaration))
                 && !has_place()
                 && self.constant_of(unit, entry).is_none(),
-            linkage_name: match is_external {
-                true => self.linkage_name(unit, entry),
+            mangled_name: match is_external {
+                true => self.mangled_name(unit, entry),
                 false => None,
             },
             place: self.plain_place(unit, entry, gimli::DW_AT_location),

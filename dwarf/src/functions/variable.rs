@@ -7,6 +7,7 @@ use crate::ids::register::Register;
 use crate::ids::source::SourceLocation;
 use crate::types::TypeId;
 use gimli::{Expression, Operation};
+use std::borrow::Cow;
 
 /// The kind of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,8 +42,8 @@ pub struct Variable {
     /// Whether this has neither location nor value although the variable is external: a declaration,
     /// or the name of a symbol. The storage is another unit's or module's.
     pub is_only_declared: bool,
-    /// The mangled name, if the compiler recorded it. Recorded for variables with static storage.
-    pub linkage_name: Option<&'static str>,
+    /// The mangled name, of variables with static storage and external linkage that have one.
+    pub mangled_name: Option<Cow<'static, str>>,
     /// Its location, if it is a single operation that is the same in the whole function.
     pub place: Option<SimpleLocation>,
 }
@@ -50,7 +51,7 @@ pub struct Variable {
 impl Variable {
     /// Returns the name of its symbol.
     pub fn symbol(&self) -> &str {
-        self.linkage_name.unwrap_or(&self.name)
+        self.mangled_name.as_deref().unwrap_or(&self.name)
     }
 
     /// Returns whether the source calls it by this name: Rust's `r#type` is also `type`.

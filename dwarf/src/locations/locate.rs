@@ -170,8 +170,9 @@ pub(super) fn definition_of(
             return Ok(Definition::Variable(definition));
         }
     }
-    let name = info.linkage_name(unit, &entry).unwrap_or(&variable.name);
-    match module.global_object(name) {
+    let symbol = info.mangled_name(unit, &entry);
+    let symbol = symbol.as_deref().unwrap_or(&variable.name);
+    match module.global_object(symbol) {
         Some(addr) => Ok(Definition::Symbol(addr)),
         None => Err(Error::Unsupported(format!(
             "{} is only declared here; another module defines it",

@@ -6,6 +6,7 @@ use crate::file::swift::Shown;
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::naming::simple_template_names::ArgumentBudget;
+use std::borrow::Cow;
 
 /// The kinds of coroutines: their bodies are functions that are called again to continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +22,13 @@ const ASYNC_FN: &str = "{async_fn#";
 
 /// Maximum nesting of names; more is a cycle.
 pub(crate) const MAX_NESTING: usize = 48;
+
+/// Returns the symbol of a variable in namespaces or classes that are no templates (Itanium C++ ABI, 5.1.2).
+pub fn nested_symbol(namespace: &str, name: &str) -> String {
+    let parts = namespace.split("::").chain([name]);
+    let parts: String = parts.map(|it| format!("{}{it}", it.len())).collect();
+    format!("_ZN{parts}E")
+}
 
 /// A symbol's path names any coroutine a closure. Returns the path with the body's own name
 /// instead.
@@ -114,6 +122,25 @@ impl DebugInfo {
             .inherited_string(unit, entry, gimli::DW_AT_linkage_name)
             .or_else(|| self.inherited_string(unit, entry, gimli::DW_AT_MIPS_linkage_name))?;
         std::str::from_utf8(name).ok()
+    }
+
+    /// Returns the mangled name of a variable, if it has one. clang records none where a class declares a static
+    /// member: that is made of the class's name. No symbol has the one that is made for a member of a template.
+    pub(crate) fn mangled_name(&self, unit: &Unit, entry: &Entry) -> Option<Cow<'static, str>> {
+        if let Some(recorded) = self.linkage_name(unit, entry) {
+            return Some(Cow::Borrowed(recorded));
+        }
+        if unit.language != Language::Cpp {
+            return None;
+        }
+        let parent = self.parent(self.root_of(unit, entry))?;
+        let is_member = matches!(
+            self.entry(parent).ok()?.1.tag(),
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type
+        );
+        let name = self.inherited_string(unit, entry, gimli::DW_AT_name)?;
+        let name = std::str::from_utf8(name).ok()?;
+        is_member.then(|| Cow::Owned(nested_symbol(&self.enclosing_name(unit, entry), name)))
     }
 
     /// Returns the enclosing namespaces and classes of an entry; empty if there are none.

@@ -207,7 +207,7 @@ fn variable_text(
         variable.is_external,
         variable.artificial,
         variable.is_only_declared,
-        variable.linkage_name,
+        variable.mangled_name,
         variable.place,
         type_text(module, variable.ty, DEPTH),
     )

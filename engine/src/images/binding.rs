@@ -42,11 +42,7 @@ fn symbol_for_others(variable: &Variable) -> String {
     match &*variable.namespace {
         _ if variable.is_external => variable.symbol().to_owned(),
         "" => variable.name.clone(),
-        namespace => {
-            let parts = namespace.split("::").chain([&*variable.name]);
-            let parts: String = parts.map(|it| format!("{}{it}", it.len())).collect();
-            format!("_ZN{parts}E")
-        }
+        namespace => dwarf::nested_symbol(namespace, &variable.name),
     }
 }
 
