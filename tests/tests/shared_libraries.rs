@@ -126,3 +126,51 @@ fn stubs_with_landing_pads_are_passed() {
     assert_eq!(client.function_names()[..2], ["linked_twice", "main"]);
     client.disconnect();
 }
+
+/// A member is where the loader has bound it, and in the thread, through an object as by its name; a global of the
+/// member's name is another variable.
+#[test]
+fn static_members_of_a_library_through_objects() {
+    const SAME: &[(&str, &str)] = &[
+        ("kept.count", "48"),
+        ("kept.mine", "59"),
+        ("(&kept)->count", "48"),
+        ("Kept::count", "48"),
+        ("Kept::mine", "59"),
+    ];
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler);
+        let Some(fixture) = Fixture::build("cpp/shared_members.cpp", flags) else {
+            continue;
+        };
+        let library = fixture.sibling("shared_members_library.cpp");
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        client.set_breakpoints(&library, &["in_library"]);
+        client.configure();
+        client.expect_stopped("breakpoint");
+        let mut shown = Vec::new();
+        let mut look = |client: &mut DapClient, place: &str| {
+            for (expression, value) in SAME {
+                let found = client.try_evaluate(expression);
+                if found.as_deref() != Ok(value) {
+                    shown.push(format!("{compiler:?} {place}: {expression} is {found:?}"));
+                }
+            }
+            let object = client.evaluated("kept").expect("an object");
+            let parts = client.children(&object);
+            for (name, value) in [("own", "3"), ("count", "48"), ("mine", "59")] {
+                if parts.get(name).is_none_or(|it| it != value) {
+                    shown.push(format!("{compiler:?} {place}: {name} of {parts:?}"));
+                }
+            }
+        };
+        look(&mut client, "library");
+        client.set_breakpoints(&fixture, &["end"]);
+        client.continue_to(&fixture, "end");
+        look(&mut client, "program");
+        assert_eq!(client.evaluate("count"), "1000");
+        assert!(shown.is_empty(), "{shown:#?}");
+        client.disconnect();
+    }
+}

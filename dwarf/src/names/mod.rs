@@ -147,7 +147,7 @@ impl Module {
         statics::has_unit_statics(self, addr)
     }
 
-    /// Returns the definition of a static data member, if there is one.
+    /// Returns the definition of a static data member; its declaration, if another module defines it.
     pub fn static_member(&self, member: &Member) -> Option<Variable> {
         let find = || statics::static_member(self, member).into_iter().collect();
         let found = self.answers.members.answer(self, member.id, find);

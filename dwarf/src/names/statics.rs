@@ -158,7 +158,7 @@ pub(crate) fn in_function(info: &DebugInfo, die: DieRef) -> bool {
     std::iter::successors(info.parent(die), |die| info.parent(*die)).any(is_function)
 }
 
-/// Returns the definition of a static data member.
+/// Returns the definition of a static data member; its declaration, if another module defines it.
 pub(super) fn static_member(module: &Module, member: &Member) -> Option<Variable> {
     let info = module.info()?;
     let (unit, entry) = info.entry(member.id).ok()?;
@@ -178,7 +178,7 @@ pub(super) fn static_member(module: &Module, member: &Member) -> Option<Variable
     let near = Some(member.id.unit);
     let mut found = module.find_names(|index| &index.statics, key, near, look);
     found.sort_by_key(|die| info.root_origin(*die) != member.id);
-    let (unit, entry) = info.entry(*found.first()?).ok()?;
+    let (unit, entry) = info.entry(*found.first().unwrap_or(&member.id)).ok()?;
     info.read_variable(unit, &entry, VariableKind::Static)
 }
 

@@ -32,7 +32,9 @@ use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::{RegisterPlace, Target, Ty, Value, ValueLocation};
 use crate::memory::ProcessMemory;
 use crate::os::Backend;
-use dwarf::{Function, LoadAddr, LoadBias, Macro, Memory, Module, ModuleMap, Scope, Unwinder};
+use dwarf::{
+    Function, LoadAddr, LoadBias, Macro, Memory, Module, ModuleMap, Scope, Unwinder, Variable,
+};
 use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -264,6 +266,15 @@ impl Target for FrameScope<'_> {
         }
         self.register_writes.extend(written);
         Ok(())
+    }
+
+    fn static_variable(
+        &self,
+        ty: Ty,
+        (module, bias): (&Arc<Module>, LoadBias),
+        variable: &Variable,
+    ) -> Option<Result<Value, Error>> {
+        Some(self.value_as(ty, module, bias, variable))
     }
 
     fn cancelled(&self) -> bool {

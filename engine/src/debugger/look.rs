@@ -330,17 +330,23 @@ impl Debugger {
     }
 
     /// Returns children of a value: those of `which` kind in `range`, numbered as in
-    /// [`Presentation`]. If there are many, only the first ones; `range` becomes the rest.
+    /// [`Presentation`]. If there are many, only the first ones; `range` becomes the rest. `frame`: of the
+    /// thread whose thread-local members an object shows.
     ///
     /// # Errors
-    /// Not stopped, cancelled. An unreadable child has the error as its value.
+    /// Not stopped, cancelled, no such frame. An unreadable child has the error as its value.
     pub fn next_children(
         &mut self,
         value: &Value,
+        frame: Option<FrameKey>,
         which: ChildFilter,
         range: &mut Range<u64>,
     ) -> Result<ChildBatch, Error> {
+        use crate::inspect::value::next_children;
         self.stopped()?;
-        self.in_process(|scope| crate::inspect::value::next_children(scope, value, which, range))
+        match frame.filter(|key| self.inferior.is_visible_stop(key.thread)) {
+            Some(key) => self.in_frame(key, |scope| next_children(scope, value, which, range)),
+            None => self.in_process(|scope| next_children(scope, value, which, range)),
+        }
     }
 }

@@ -59,6 +59,7 @@ struct Waiting {
 
 /// A walk through the values in reach of a frame, breadth first.
 pub struct Walk {
+    frame: FrameKey,
     waiting: VecDeque<Waiting>,
     /// Places and types of objects that were visited.
     seen: HashSet<(LoadAddr, Arc<str>)>,
@@ -91,6 +92,7 @@ impl Walk {
             })
         });
         Ok(Self {
+            frame,
             waiting: waiting.collect(),
             seen: HashSet::new(),
             visited: 0,
@@ -177,9 +179,12 @@ impl Walk {
         let mut range = 0..count.min(MAX_CHILDREN);
         self.complete &= count <= MAX_CHILDREN;
         while !range.is_empty() {
-            let batch = session
-                .debugger
-                .next_children(&value, ChildFilter::All, &mut range);
+            let batch = session.debugger.next_children(
+                &value,
+                Some(self.frame),
+                ChildFilter::All,
+                &mut range,
+            );
             let batch = match batch {
                 Ok(batch) => batch,
                 Err(engine::Error::Cancelled) => return Err(RequestError::Cancelled),

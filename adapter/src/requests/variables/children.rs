@@ -47,7 +47,7 @@ pub(super) fn children(
     while !range.is_empty() {
         match session
             .debugger
-            .next_children(&of.value, which, &mut range)?
+            .next_children(&of.value, of.frame, which, &mut range)?
         {
             ChildBatch::Numbers(numbers) => {
                 write_numbers(session, of, &numbers, limits.numbers, many, body)?;

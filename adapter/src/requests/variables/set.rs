@@ -115,7 +115,7 @@ fn in_value(session: &mut Session, of: Opened, name: &str) -> Result<Target, Req
         while found.is_none() && !range.is_empty() {
             let next = session
                 .debugger
-                .next_children(&of.value, which, &mut range)?;
+                .next_children(&of.value, of.frame, which, &mut range)?;
             found = (next.children().into_iter()).find(|child| child.name == name);
         }
     }

@@ -148,7 +148,7 @@ impl Reading<'_> {
         let mut range = 0..MAX_CHILDREN;
         let debugger = &mut self.session.debugger;
         let children = match depth < MAX_DEPTH {
-            true => debugger.next_children(value, ChildFilter::All, &mut range),
+            true => debugger.next_children(value, None, ChildFilter::All, &mut range),
             false => Ok(engine::ChildBatch::Children(Vec::new())),
         };
         let children = children.map(|batch| batch.children()).unwrap_or_default();

@@ -7,8 +7,8 @@ use super::{Shape, Target, Ty, Value, ValueLocation, inhabited};
 use crate::ids::error::Error;
 use crate::inspect::visualize::objc;
 use dwarf::{
-    Bitfield, Composite, FileAddr, FrameContext, Inheritance, Location, Member, MemberOffset,
-    Registers, Variant,
+    Bitfield, Composite, FileAddr, FrameContext, Inheritance, Member, MemberOffset, Registers,
+    Variant,
 };
 use std::sync::Arc;
 
@@ -106,32 +106,26 @@ fn place_at(
     }
 }
 
-/// Returns a static data member.
+/// Returns a static data member, where the code of the class's image has it.
 ///
 /// # Errors
-/// It has no definition in this module, or no location.
+/// It has no definition, or no location; in this thread it has no storage yet.
 pub fn static_member(target: &dyn Target, ty: &DwarfTy, member: &Member) -> Result<Value, Error> {
-    let Some(variable) = ty.module().static_member(member) else {
+    let module = ty.module();
+    let Some(variable) = module.static_member(member) else {
         return Err(Error::OptimizedOut);
     };
-    let registers = Registers::new(ty.module().machine());
-    let location =
-        with_static_context(target, ty, |context| ty.module().locate(&variable, context))?;
-    let place = match location {
-        Location::Memory(addr) => ValueLocation::Memory(addr, None),
-        other => ValueLocation::of(
-            other,
-            &registers,
-            crate::FrameKey {
-                thread: crate::ThreadId(0),
-                level: usize::MAX,
-            },
-        ),
+    let of = ty.related(variable.ty.unwrap_or(member.ty));
+    if let Some(found) = target.static_variable(of.clone(), (module, ty.bias), &variable) {
+        return found;
+    }
+    let located = with_static_context(target, ty, |context| module.locate(&variable, context))?;
+    let nowhere = crate::FrameKey {
+        thread: crate::ThreadId(0),
+        level: usize::MAX,
     };
-    Ok(Value::new(
-        ty.related(variable.ty.unwrap_or(member.ty)),
-        place,
-    ))
+    let registers = Registers::new(module.machine());
+    Ok(Value::from_location(of, located, &registers, nowhere))
 }
 
 fn with_static_context<T>(

@@ -62,6 +62,16 @@ pub trait Target {
     /// # Errors
     /// The register cannot be written.
     fn write_register(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error>;
+    /// Returns a variable with static storage where the image's code has it: in this thread, or where the
+    /// loader has bound its name. `None`: this target knows neither.
+    fn static_variable(
+        &self,
+        _: Ty,
+        _: (&Arc<Module>, dwarf::LoadBias),
+        _: &dwarf::Variable,
+    ) -> Option<Result<Value, Error>> {
+        None
+    }
     /// Returns whether the client has cancelled the request.
     fn cancelled(&self) -> bool {
         false
