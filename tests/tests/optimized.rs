@@ -106,6 +106,21 @@ fn partly_optimized_out_structure() {
     client.disconnect();
 }
 
+/// clang writes the number without its padding.
+#[test]
+fn a_long_double_that_the_optimizer_knows() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler).optimized("1");
+        let Some(fixture) = Fixture::build("c/long_constant.c", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "here");
+        assert_eq!(client.evaluate("known"), "3.5", "{compiler:?}");
+        assert_eq!(client.evaluate("known * 2"), "7", "{compiler:?}");
+        client.disconnect();
+    }
+}
+
 #[test]
 fn tail_call_frames_are_shown_and_marked() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {

@@ -199,6 +199,23 @@ pub struct Value {
     pub is_base: bool,
 }
 
+/// Returns the location of a value of a type. LLVM writes a constant of x87's format without the padding of
+/// `long double`.
+fn with_padding(ty: &Ty, location: Location) -> Location {
+    const X87_BYTES: usize = 10;
+    match location {
+        Location::Implicit(mut bytes) if bytes.len() == X87_BYTES => {
+            if let Shape::Scalar(scalar) = ty.shape()
+                && scalar.kind == ScalarKind::Float(scalar::Float::Extended)
+            {
+                bytes.resize(usize::from(scalar.size), 0);
+            }
+            Location::Implicit(bytes)
+        }
+        other => other,
+    }
+}
+
 impl Value {
     /// Returns the value of a variable at a known location. Registers are read from `registers`
     /// now, memory when it is needed. `frame` is the frame that the registers belong to.
@@ -208,6 +225,7 @@ impl Value {
         registers: &Registers,
         frame: crate::FrameKey,
     ) -> Value {
+        let location = with_padding(&ty, location);
         Value::new(ty, ValueLocation::of(location, registers, frame))
     }
 
