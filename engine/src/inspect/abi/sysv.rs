@@ -182,6 +182,8 @@ fn flatten(
             // Its bytes are in the same place.
             Foreign::Reversed(of) if of.is_integral() => part(size, INTEGERS),
             Foreign::Reversed(_) => part(size, VECTOR),
+            // Larger than registers.
+            Foreign::Wide { .. } => Err(Elsewhere::Unknown),
         },
         (Shape::Pointer(..) | Shape::Enumeration(_), _) => part(size, INTEGERS),
         (Shape::MemberPointer(_), _) => part(WORD, INTEGERS),

@@ -40,10 +40,12 @@ fn by_parts(ty: &Ty, budget: &mut usize) -> u64 {
             ScalarKind::Complex(_) => u64::from(scalar.size / 2).next_power_of_two().min(16),
             _ => u64::from(scalar.size).next_power_of_two().min(16),
         },
+        // A row of words.
+        Shape::Foreign(Foreign::Wide { .. }) => 8,
         Shape::Foreign(foreign) => {
             let parts = match foreign {
                 Foreign::ComplexInteger { .. } => 2,
-                Foreign::Decimal | Foreign::Reversed(_) => 1,
+                Foreign::Decimal | Foreign::Reversed(_) | Foreign::Wide { .. } => 1,
             };
             (ty.size().unwrap_or(1) / parts).next_power_of_two().min(16)
         }

@@ -16,7 +16,15 @@ pub enum Foreign {
     },
     /// A number of the other byte order (`DW_AT_endianity`).
     Reversed(Scalar),
+    /// `_BitInt` of more than 128 bits.
+    Wide {
+        /// Whether it is signed.
+        signed: bool,
+    },
 }
+
+/// Maximum size in bytes of integers that are shown: the time that digits take grows with its square.
+pub(super) const WIDEST: u64 = 1024;
 
 impl Foreign {
     /// Writes the text of such a number.
@@ -42,12 +50,53 @@ impl Foreign {
                 let sign = if imaginary < 0 { '-' } else { '+' };
                 let _ = write!(out, "{real} {sign} {}i", imaginary.unsigned_abs());
             }
+            Foreign::Wide { signed } => write_wide(out, bytes, signed, numbers),
             Foreign::Reversed(of) => {
                 let reversed: Vec<u8> = bytes.iter().rev().copied().collect();
                 scalar::write_scalar(out, of, &reversed, language, numbers);
             }
         }
     }
+}
+
+/// Writes an integer of any size: in decimal, or in the digits that the format demands.
+fn write_wide(out: &mut String, bytes: &[u8], signed: bool, numbers: NumberFormat) {
+    let mut bytes = bytes.to_vec();
+    let bits = match numbers {
+        NumberFormat::Hex => Some((4, "0x")),
+        NumberFormat::Octal => Some((3, "0o")),
+        NumberFormat::Binary => Some((1, "0b")),
+        NumberFormat::Natural | NumberFormat::Decimal | NumberFormat::Character => None,
+    };
+    let is_negative = signed && bytes.last().is_some_and(|top| top >> 7 == 1);
+    if is_negative && bits.is_none() {
+        out.push('-');
+        let mut carry = true;
+        for byte in &mut bytes {
+            (*byte, carry) = (!*byte).overflowing_add(u8::from(carry));
+        }
+    }
+    let (radix, prefix) = bits.map_or((10, ""), |(bits, prefix)| (1 << bits, prefix));
+    out.push_str(prefix);
+    let start = out.len();
+    // The digits, lowest first.
+    loop {
+        let digit = divide(&mut bytes, radix);
+        out.insert(start, char::from_digit(digit, radix).unwrap_or('?'));
+        if bytes.iter().all(|byte| *byte == 0) {
+            return;
+        }
+    }
+}
+
+/// Divides a number, lowest byte first, and returns the remainder.
+fn divide(bytes: &mut [u8], by: u32) -> u32 {
+    let mut rest = 0;
+    for byte in bytes.iter_mut().rev() {
+        let part = rest << 8 | u32::from(*byte);
+        (*byte, rest) = ((part / by) as u8, part % by);
+    }
+    rest
 }
 
 /// Writes a decimal float of 4, 8 or 16 bytes, with the digits and the exponent that it has.
@@ -125,5 +174,33 @@ mod tests {
             write_decimal(&mut out, bytes);
             assert_eq!(out, text, "{bytes:x?}");
         }
+    }
+
+    #[test]
+    fn wide_integers_are_written_in_every_format() {
+        let text = |bytes: &[u8], signed, format| {
+            let mut out = String::new();
+            write_wide(&mut out, bytes, signed, format);
+            out
+        };
+        let natural = NumberFormat::Natural;
+        let mut minus_42 = [0xff; 24];
+        minus_42[0] = 0xd6;
+        assert_eq!(text(&minus_42, true, natural), "-42");
+        assert_eq!(
+            text(&minus_42, true, NumberFormat::Hex),
+            format!("0x{}d6", "ff".repeat(23))
+        );
+        let mut least = [0; 24];
+        assert_eq!(text(&least, true, natural), "0");
+        least[23] = 0x80;
+        // -(2 to the power of 191), and 2 to the power of 191, by bc.
+        let digits = "3138550867693340381917894711603833208051177722232017256448";
+        assert_eq!(text(&least, true, natural), format!("-{digits}"));
+        assert_eq!(text(&least, false, NumberFormat::Decimal), digits);
+        let mut eight = [0; 32];
+        eight[0] = 8;
+        assert_eq!(text(&eight, false, NumberFormat::Octal), "0o10");
+        assert_eq!(text(&eight, true, NumberFormat::Binary), "0b1000");
     }
 }

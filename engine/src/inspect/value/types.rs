@@ -1,11 +1,12 @@
 //! Types of values: those of the debug info, and those that expressions construct.
 
-use super::foreign::Foreign;
+use super::foreign::{self, Foreign};
 use super::scalar::{Float, Scalar, ScalarKind};
 use super::synthetic::Synthetic;
 use crate::inspect::visualize::libstdcxx::declared;
 use dwarf::{
-    CTypes, Composite, Encoding, Enumeration, Language, LoadBias, Module, Type, TypeId, TypeKind,
+    BaseType, CTypes, Composite, Encoding, Enumeration, Language, LoadBias, Module, Type, TypeId,
+    TypeKind,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -618,6 +619,9 @@ fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
                     Shape::Foreign(Foreign::Reversed(Scalar::new(kind, size)))
                 }
                 Ok(size) if size <= limit => Shape::Scalar(Scalar::new(kind, size)),
+                _ if is_wide(base, size) => Shape::Foreign(Foreign::Wide {
+                    signed: base.encoding == Encoding::Signed,
+                }),
                 _ => Shape::Broken(format!("a base type of {size} bytes").into()),
             }
         }
@@ -654,6 +658,13 @@ fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
         | TypeKind::Restrict(_)
         | TypeKind::Atomic(_) => Shape::Broken("a type that contains itself".into()),
     }
+}
+
+/// Returns whether a base type that is no scalar is an integer that can be shown.
+fn is_wide(base: &BaseType, size: u64) -> bool {
+    matches!(base.encoding, Encoding::Signed | Encoding::Unsigned)
+        && !base.is_reversed
+        && size <= foreign::WIDEST
 }
 
 /// rustc describes a `Box` with the global allocator as a pointer type with that name.
