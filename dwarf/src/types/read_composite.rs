@@ -63,7 +63,7 @@ impl DebugInfo {
                     bytes += member.name.len();
                     // Before version 5 a static member is a member with `DW_AT_external`.
                     if flag(child, gimli::DW_AT_external) || flag(child, gimli::DW_AT_declaration) {
-                        composite.statics.push(member);
+                        composite.statics.extend(of_the_source(member));
                     } else {
                         if composite.is_objc_class {
                             // The compiler writes 0, or the part of a byte that a bit-field is in.
@@ -76,7 +76,7 @@ impl DebugInfo {
                 gimli::DW_TAG_variable => {
                     let member = self.read_member(unit, child);
                     bytes += member.as_ref().map_or(0, |member| member.name.len());
-                    composite.statics.extend(member);
+                    composite.statics.extend(member.and_then(of_the_source));
                 }
                 gimli::DW_TAG_inheritance => {
                     let Some(ty) = self.reference_attr(unit, child, gimli::DW_AT_type) else {
@@ -338,6 +338,11 @@ impl DebugInfo {
             variants,
         }))
     }
+}
+
+/// Returns a static member if the source has it: clang 21 adds `_vtable$` to classes.
+fn of_the_source(member: Member) -> Option<Member> {
+    (!member.artificial).then_some(member)
 }
 
 /// Returns whether a `DW_LANG_*` is that of Objective-C, with or without C++.
