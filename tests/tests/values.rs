@@ -641,3 +641,63 @@ fn truncated_response_says_so() {
     assert_eq!(rest[0]["name"], format!("[{MOST}]"));
     client.disconnect();
 }
+
+/// `std::expected` of libc++ in three layouts and in none that is known; members that compilers add; integers of more than
+/// 128 bits.
+#[test]
+fn what_newer_compilers_write() {
+    const SHOWN: &[(&str, &str)] = &[
+        ("good", "4"),
+        ("good.has_value()", "true"),
+        ("*good + 1", "5"),
+        ("bad", "{code = 5} (unexpected)"),
+        ("bad.has_value()", "false"),
+        ("bad.error().code", "5"),
+        ("broken", "<invalid: has_value is 2>"),
+        ("done", "void"),
+        ("done.has_value()", "true"),
+        ("undone", "{code = 7} (unexpected)"),
+        ("old_good", "8"),
+        ("old_bad", "{code = 9} (unexpected)"),
+        ("unknown", "{unknown = 1}"),
+        ("wide_number", "-42"),
+        // 2 to the power of 192, and 7.
+        (
+            "wide_unsigned_number",
+            "6277101735386680763835789423207666416102355444464034512903",
+        ),
+    ];
+    const REFUSED: &[(&str, &str)] = &[
+        ("*bad", "the object has an error"),
+        ("good.error()", "the object has a value"),
+        ("broken.has_value()", "has_value is 2"),
+        ("unknown.has_value()", "its members are unknown"),
+        ("unknown.error()", "its members are unknown"),
+    ];
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler);
+        let Some(fixture) = Fixture::build("cpp/newer_compilers.cpp", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "all");
+        let mut wrong = Vec::new();
+        for (expression, value) in SHOWN {
+            let found = client.try_evaluate(expression);
+            if found.as_deref() != Ok(value) {
+                wrong.push(format!("{compiler:?}: {expression} is {found:?}"));
+            }
+        }
+        for (expression, message) in REFUSED {
+            let found = client.try_evaluate(expression);
+            if !found.as_ref().is_err_and(|it| it.contains(message)) {
+                wrong.push(format!("{compiler:?}: {expression} is {found:?}"));
+            }
+        }
+        let object = client.evaluated("described").expect("an object");
+        let parts = client.children(&object);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        let parts: Vec<_> = parts.iter().collect();
+        assert_eq!(parts, [(&"part".to_owned(), &"5".to_owned())]);
+        client.disconnect();
+    }
+}

@@ -34,10 +34,7 @@ pub const HELD: &[Row] = &[
 
 /// Methods of `std::expected`.
 pub const EXPECTED: &[Row] = &[Row::new("error", &[], error_type, |it| {
-    match view(it.target, it.object) {
-        Some(View::Noted(error, _)) => Ok(error),
-        _ => Err(Error::eval("no error: the object has a value")),
-    }
+    error_of(it)?.ok_or_else(|| Error::eval("no error: the object has a value"))
 })];
 
 /// Methods of `std::variant`.
@@ -120,16 +117,25 @@ pub const BITS: &[Row] = &[
 fn has_value(it: &Call<'_>) -> Result<Value, Error> {
     // An expected object without a type of value has none to show.
     if let Some(Contents::Either(..)) = &it.class.contents {
-        let has_error = matches!(view(it.target, it.object), Some(View::Noted(..)));
-        return Ok(it.truth(!has_error));
+        return Ok(it.truth(error_of(it)?.is_none()));
     }
     Ok(it.truth(it.held()?.is_some()))
 }
 
+/// Returns the error of a `std::expected`; `None`: it has a value.
+fn error_of(it: &Call<'_>) -> Result<Option<Value>, Error> {
+    match view(it.target, it.object) {
+        Some(View::Noted(error, _)) => Ok(Some(error)),
+        Some(View::Pointee(_) | View::Plain(_)) => Ok(None),
+        Some(View::Invalid(why)) => Err(Error::eval(why)),
+        _ => Err(it.unreadable()),
+    }
+}
+
 /// Returns the value of an optional or expected object.
 fn value_of(it: &Call<'_>) -> Result<Option<Value>, Error> {
-    if let (Some(Contents::Either(..)), Some(View::Noted(..))) =
-        (&it.class.contents, view(it.target, it.object))
+    if let Some(Contents::Either(..)) = &it.class.contents
+        && error_of(it)?.is_some()
     {
         return Ok(None);
     }

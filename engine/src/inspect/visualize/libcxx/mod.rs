@@ -35,6 +35,7 @@ classes! {
     ["map", "multimap", "set", "multiset"] => nodes::tree,
     ["unordered_map", "unordered_multimap", "unordered_set", "unordered_multiset"] => nodes::table,
     ["optional"] => vocabulary::optional,
+    ["expected"] => vocabulary::expected,
     ["mutex", "recursive_mutex", "timed_mutex", "recursive_timed_mutex"] => standard::mutex,
     ["variant"] => vocabulary::variant,
     ["any"] => vocabulary::any,

@@ -1,4 +1,4 @@
-//! `optional`, `variant`, `tuple`, `any` and `function`.
+//! `optional`, `expected`, `variant`, `tuple`, `any` and `function`.
 
 use super::first;
 use crate::ids::error::Error;
@@ -13,6 +13,24 @@ pub fn optional(instance: &Instance<'_>) -> Result<View, Error> {
         1 => instance.need(&["__val_"]).map(View::Pointee),
         other => Ok(View::Invalid(format!("<invalid: engaged is {other}>"))),
     }
+}
+
+/// `std::expected`: the flag and a union, which newer versions wrap in classes of their own to reuse padding.
+pub fn expected(instance: &Instance<'_>) -> Result<View, Error> {
+    let target = instance.target;
+    let inside = |value: &Value, name| -> Result<Value, Error> {
+        let Some(part) = members::find(target, value, name)? else {
+            return Ok(value.clone());
+        };
+        Ok(members::find(target, &part, "__v")?.unwrap_or(part))
+    };
+    let all = inside(instance.value, "__repr_")?;
+    let either = inside(&all, "__union_")?;
+    let has_value = word(target, &need(target, &all, &["__has_val_"])?)?;
+    standard::expected(instance, has_value, |is_value| {
+        let name = if is_value { "__val_" } else { "__unex_" };
+        need(target, &either, &[name])
+    })
 }
 
 pub fn variant(instance: &Instance<'_>) -> Result<View, Error> {

@@ -1,4 +1,4 @@
-//! `optional`, `variant`, `tuple`, `any` and `function`.
+//! `optional`, `expected`, `variant`, `tuple`, `any` and `function`.
 
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Target, Value, members};
@@ -19,19 +19,9 @@ pub fn optional(instance: &Instance<'_>) -> Result<View, Error> {
 
 pub fn expected(instance: &Instance<'_>) -> Result<View, Error> {
     let has_value = instance.word(&["_M_has_value"])?;
-    match has_value {
-        0 => Ok(View::Noted(
-            instance.need(&["_M_unex"])?,
-            "unexpected".into(),
-        )),
-        1 => Ok(
-            match members::find(instance.target, instance.value, "_M_val")? {
-                Some(value) => View::Pointee(value),
-                None => View::Plain("void".into()),
-            },
-        ),
-        other => Ok(View::Invalid(format!("<invalid: has_value is {other}>"))),
-    }
+    standard::expected(instance, has_value, |is_value| {
+        instance.need(&[if is_value { "_M_val" } else { "_M_unex" }])
+    })
 }
 
 /// `std::source_location`, as `main.cpp:8:58 (int main())`.

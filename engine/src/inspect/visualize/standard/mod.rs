@@ -480,6 +480,21 @@ pub(super) fn tuple(values: Vec<Value>) -> View {
     }
 }
 
+/// Returns the view of a `std::expected` with this flag; `part` finds its value (`true`) or error. There is no
+/// value of type `void`.
+pub(super) fn expected(
+    instance: &Instance<'_>,
+    has_value: u64,
+    part: impl Fn(bool) -> Result<Value, Error>,
+) -> Result<View, Error> {
+    Ok(match has_value {
+        0 => View::Noted(part(false)?, "unexpected".into()),
+        1 if matches!(instance.argument(0)?.shape(), Shape::Void) => View::Plain("void".into()),
+        1 => View::Pointee(part(true)?),
+        other => View::Invalid(format!("<invalid: has_value is {other}>")),
+    })
+}
+
 /// Returns the view of the alternative that a variant holds, with its type as a remark.
 pub(super) fn alternative(
     instance: &Instance<'_>,
