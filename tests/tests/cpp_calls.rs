@@ -288,3 +288,44 @@ fn operators_of_enumerations_in_hot_conditions() {
         client.disconnect();
     }
 }
+
+/// The types of functions and of pointers to members decide between overloads, as the parts of a type that another
+/// module has, too.
+#[test]
+fn functions_and_pointers_to_members_as_arguments() {
+    const CALLS: &[(&str, &str)] = &[
+        ("pick(int_function)", "101"),
+        ("pick(long_function)", "202"),
+        ("pick(void_function)", "300"),
+        ("only(int_function)", "4"),
+        ("only(of_int)", "4"),
+        ("call(&object, data, constant)", "87"),
+        ("call(&object, &Member::kept, constant)", "87"),
+        ("look(&opaque) == (long)&opaque", "true"),
+        ("only((int (*)(int))void_function) * 0", "0"),
+        ("only(void_function)", "!expected a pointer to"),
+        ("only(long_function)", "!expected a pointer to"),
+        ("call(&object, data, changing)", "!takes Member *"),
+    ];
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler);
+        let Some(fixture) = Fixture::build("cpp/function_types.cpp", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "here");
+        let mut wrong = Vec::new();
+        for (expression, expected) in CALLS {
+            let found = client.try_evaluate(expression);
+            let fits = match (expected.strip_prefix('!'), &found) {
+                (Some(message), Err(error)) => error.contains(message),
+                (None, Ok(value)) => value == expected,
+                _ => false,
+            };
+            if !fits {
+                wrong.push(format!("{compiler:?}: {expression} is {found:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        client.disconnect();
+    }
+}

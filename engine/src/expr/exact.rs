@@ -7,13 +7,17 @@ use super::ir::{Expr, Kind};
 use super::overload::parameters;
 use crate::inspect::library;
 use crate::inspect::value::path::Part;
+use crate::inspect::value::synthetic::FunctionTy;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty};
 use dwarf::{Language, TypeKind};
 use std::sync::Arc;
 
-/// Maximum nesting of pointer targets to compare.
+/// Maximum nesting of classes and their bases.
 const DEPTH: usize = 16;
+
+/// Maximum number of types in two types that are compared: functions may share their parameters' types.
+const COMPARED: usize = 256;
 
 /// Returns whether a class has another as a base.
 pub(super) fn derives(class: &Ty, base: &Ty) -> bool {
@@ -103,7 +107,7 @@ pub(super) fn is_same_class(a: &Arc<DwarfTy>, b: &Arc<DwarfTy>) -> bool {
     is_one_entry
         || !a.ty.name.is_empty()
             && a.ty.name == b.ty.name
-            && a.ty.size == b.ty.size
+            && (a.ty.size == b.ty.size || is_only_declared(a) || is_only_declared(b))
             && is_known_elsewhere(a)
             && is_known_elsewhere(b)
             && !contradict(a, b)
@@ -123,6 +127,12 @@ fn are_copies(a: &DwarfTy, b: &DwarfTy) -> bool {
             .iter()
             .zip(&y.members)
             .all(|(x, y)| x.name == y.name)
+}
+
+/// Returns whether a module only declares a class: gcc leaves polymorphic ones to the unit with the vtable, and C
+/// programs do not see the contents of a library's structs.
+fn is_only_declared(class: &DwarfTy) -> bool {
+    class.composite().is_some_and(|it| it.declaration)
 }
 
 fn is_known_elsewhere(class: &DwarfTy) -> bool {
@@ -161,11 +171,12 @@ fn contradict(a: &DwarfTy, b: &DwarfTy) -> bool {
 
 /// Returns whether two types are exactly the same without typedefs and qualifiers.
 pub(super) fn same(a: &Ty, b: &Ty) -> bool {
-    same_within(a, b, 0)
+    same_within(a, b, &mut COMPARED.clone())
 }
 
-fn same_within(a: &Ty, b: &Ty, depth: usize) -> bool {
-    if depth > DEPTH {
+fn same_within(a: &Ty, b: &Ty, budget: &mut usize) -> bool {
+    *budget = budget.saturating_sub(1);
+    if *budget == 0 {
         return false;
     }
     match (a.shape(), b.shape()) {
@@ -174,16 +185,53 @@ fn same_within(a: &Ty, b: &Ty, depth: usize) -> bool {
             Language::Rust => a.name() == b.name(),
             _ => c::is_same(a, b),
         },
-        (Shape::Pointer(a, _), Shape::Pointer(b, _)) => same_within(&a, &b, depth + 1),
+        (Shape::Pointer(a, _), Shape::Pointer(b, _)) => same_within(&a, &b, budget),
         (Shape::Array(a), Shape::Array(b)) => {
-            a.count == b.count && same_within(&a.element, &b.element, depth + 1)
+            a.count == b.count && same_within(&a.element, &b.element, budget)
         }
         (Shape::Composite(x), Shape::Composite(y)) => {
             is_same_class(&x, &y) || a.name() == b.name() && are_copies(&x, &y)
         }
-        (Shape::Function, Shape::Function) => true,
+        (Shape::Function, Shape::Function) => a.same_as(b) || same_functions(a, b, budget),
+        (Shape::MemberPointer(_), Shape::MemberPointer(_)) => {
+            a.same_as(b) || same_members(a, b, budget)
+        }
         _ => a.same_as(b),
     }
+}
+
+/// Returns whether two types of functions are the same, as far as they are known: a function's name has no type
+/// here, and C declares some functions without parameters.
+fn same_functions(a: &Ty, b: &Ty, budget: &mut usize) -> bool {
+    let (Some(x), Some(y)) = (a.signature(), b.signature()) else {
+        return true;
+    };
+    let is_unknown = |ty: &Ty, of: &FunctionTy| {
+        ty.language() == Language::C && of.parameters.is_empty() && !of.is_variadic
+    };
+    if !same_within(&x.returns, &y.returns, budget) {
+        return false;
+    }
+    is_unknown(a, &x)
+        || is_unknown(b, &y)
+        || x.is_variadic == y.is_variadic
+            && x.parameters.len() == y.parameters.len()
+            && (x.parameters.iter().zip(&y.parameters)).all(|(x, y)| same_within(x, y, budget))
+}
+
+/// Returns whether two types of pointers to members are the same: of one class, and of functions for the same
+/// objects.
+fn same_members(a: &Ty, b: &Ty, budget: &mut usize) -> bool {
+    let (Some((class, x)), Some((other, y))) = (a.member_pointer(), b.member_pointer()) else {
+        return false;
+    };
+    let for_const = |function: &Ty| {
+        let object = function.signature()?.parameters.first().cloned()?;
+        Some(points_to_const(&object))
+    };
+    same_within(&class, &other, budget)
+        && same_within(&x, &y, budget)
+        && for_const(&x) == for_const(&y)
 }
 
 /// Returns the target of a C++ reference, and whether it is `&&`.
