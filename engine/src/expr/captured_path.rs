@@ -1,5 +1,5 @@
-//! Names of what closures of Rust capture: since edition 2021 single fields, of which rustc makes variables
-//! named by the path to the field, as `self__inner__a` for `self.inner.a`.
+//! Names of what closures of Rust capture. Since edition 2021 a closure captures single fields; rustc names
+//! the variable by the path to the field, for example `self__inner__a` for `self.inner.a`.
 
 use super::evaluate::inner;
 use super::tree::{Kind, Node};

@@ -447,6 +447,8 @@ pub(super) fn is_instance(name: &str) -> bool {
     let mut open = None;
     for (at, byte) in name.bytes().enumerate().rev() {
         match byte {
+            // `fn() -> u8`
+            b'>' if name[..at].ends_with('-') => {}
             b'>' => depth += 1,
             b'<' => depth = depth.saturating_sub(1),
             _ => {}
@@ -471,6 +473,7 @@ mod tests {
             "a::b<c::d>",
             "operator==<int>",
             "operator<=><int, long>",
+            "a::f<(u8, u16), fn(u8) -> u16>",
         ] {
             assert!(is_instance(name), "{name}");
         }

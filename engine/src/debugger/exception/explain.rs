@@ -310,8 +310,8 @@ impl Debugger {
                 None => "std::terminate was called".to_owned(),
             });
         }
-        // It ends the program where panics do not unwind. It is inside `panic_with_hook`, as which each panic
-        // begins.
+        // With `panic=abort` this function ends the program. `panic_with_hook` calls it, and is on the stack of every
+        // panic, so it is asked about later.
         if has("__rust_start_panic") {
             let text = reader.panic_text(&words().collect::<Vec<u64>>());
             let text = text.map_or_else(String::new, |text| format!(": {text}"));

@@ -11,6 +11,7 @@ use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::exact;
 use crate::expr::messages;
 use crate::expr::overload::{self, Candidate};
+use crate::expr::suggest;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::base_path::{self, BaseLookup};
 use crate::inspect::value::path::Part;
@@ -72,8 +73,12 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns whether a type of Rust has a method whose calls the compiler has all inlined.
+    /// Returns whether a type of Rust has a method whose calls the compiler has all inlined, and that
+    /// reading does not answer whatever its arguments are.
     fn is_only_inlined_method(&self, ty: &Ty, name: &str) -> bool {
+        if suggest::method_names(ty).contains(&name) {
+            return false;
+        }
         let mut ty = ty.clone();
         while let Shape::Pointer(of, PointerKind::Owned) = ty.shape() {
             ty = of;
