@@ -54,7 +54,7 @@ pub use ids::register::{self, Register, Registers};
 pub use ids::source::{LineLocation, LineRow, SourceFile, SourceLocation};
 pub use ids::symbol::{SharedSymbol, Symbol, SymbolKind};
 pub use ids::{
-    CTypes, DieRef, Language, LongDouble, Machine, Segment, SymbolStatus, ThreadStorage,
+    CTypes, DieRef, Headers, Language, LongDouble, Machine, Segment, SymbolStatus, ThreadStorage,
 };
 pub use locations::static_location::{StaticLocation, StaticPiece, Term, TermOperator};
 pub use locations::tail_call::{Callee, JumpAddress, TailCall};

@@ -5,7 +5,7 @@
 mod darwin;
 
 use darwin::{MACHINES, asked, has_tools, make_bundle, program, tool};
-use dwarf::{CTypes, Error, FileAddr, LongDouble, Machine, Module, SymbolStatus};
+use dwarf::{CTypes, Error, FileAddr, Headers, LongDouble, Machine, Module, SymbolStatus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -746,6 +746,10 @@ fn c_types_for(target: &str) -> CTypes {
             Some("64") => LongDouble::Extended,
             Some("113") => LongDouble::Quad,
             other => panic!("{target}: a long double of {other:?} bits"),
+        },
+        headers: match value("__APPLE__") {
+            Some(_) => Headers::Apple,
+            None => Headers::Linux,
         },
     }
 }

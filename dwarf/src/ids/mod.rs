@@ -11,7 +11,7 @@ pub mod symbol;
 
 use addr::{AddrRange, FileAddr};
 
-pub use machine::{CTypes, LongDouble, Machine};
+pub use machine::{CTypes, Headers, LongDouble, Machine};
 
 /// A reference to a debug info entry of one module: unit and offset. Opaque outside this crate.
 #[derive(Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

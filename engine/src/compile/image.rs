@@ -281,6 +281,11 @@ impl Scope for CodeScope<'_> {
         self.place().is_some_and(|place| place.declares(name))
     }
 
+    fn has_macros(&self) -> bool {
+        let has = |loaded: &Loaded| loaded.module.has_macros(loaded.bias.file(self.pc));
+        self.here().is_some_and(has)
+    }
+
     fn data_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {
         self.modules.data_named(symbol, self.place().as_ref())
     }

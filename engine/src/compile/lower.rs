@@ -325,6 +325,10 @@ impl check::Scope for Compiler<'_> {
         self.scope.data_of_symbol(symbol)
     }
 
+    fn has_macros(&self) -> bool {
+        self.scope.has_macros()
+    }
+
     fn hides_functions(&self, name: &str) -> bool {
         let found = self.look_up(Storage::Local, name);
         found.is_ok_and(|found| found.is_some_and(|it| !matches!(it.ty.shape(), Shape::Function)))

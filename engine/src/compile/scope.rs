@@ -39,6 +39,10 @@ pub(crate) trait Scope {
     fn declares(&self, _name: &str) -> bool {
         false
     }
+    /// Returns whether the compiler recorded the macros of the unit.
+    fn has_macros(&self) -> bool {
+        false
+    }
     /// Returns the address of the data that a raw symbol means here.
     fn data_of_symbol(&self, _symbol: &str) -> Option<LoadAddr> {
         None

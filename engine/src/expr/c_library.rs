@@ -288,8 +288,8 @@ fn name_in(line: &str) -> Option<&str> {
     head.rsplit([' ', '*']).next().filter(|it| !it.is_empty())
 }
 
-/// Returns a type by its spelling in the table.
-fn ty(spelled: &str, types: CTypes) -> Option<Ty> {
+/// Returns a type by its spelling in a table.
+pub(super) fn ty(spelled: &str, types: CTypes) -> Option<Ty> {
     let bare = spelled.trim_end_matches([' ', '*']);
     let levels = spelled.matches('*').count();
     let plain = bare.strip_prefix("const ");

@@ -338,6 +338,10 @@ impl Scope for Evaluator<'_> {
         self.context.data_of_symbol(symbol)
     }
 
+    fn has_macros(&self) -> bool {
+        self.context.macro_place().is_some()
+    }
+
     fn hides_functions(&self, name: &str) -> bool {
         if !self.context.names().iter().any(|it| it == name) {
             return false;

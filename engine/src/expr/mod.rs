@@ -19,6 +19,7 @@ mod dynamic_member;
 pub(crate) mod evaluate;
 mod exact;
 mod format;
+pub(crate) mod header_constants;
 mod hierarchy;
 mod interpret;
 mod interpret_cpp;

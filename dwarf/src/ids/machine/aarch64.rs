@@ -1,7 +1,7 @@
 //! AArch64: AAPCS64, DWARF and ELF for the Arm 64-bit Architecture.
 
 use super::{
-    CTypes, CodePatterns, ForeignCfi, LinkageStubs, LongDouble, MachineFacts, Prologue,
+    CTypes, CodePatterns, ForeignCfi, Headers, LinkageStubs, LongDouble, MachineFacts, Prologue,
     Relocations, SignalReturn,
 };
 use crate::ids::register::Register;
@@ -26,12 +26,14 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
         char_is_signed: false,
         wchar_is_signed: false,
         long_double: LongDouble::Quad,
+        headers: Headers::Linux,
     },
     // "Writing ARM64 code for Apple platforms", data types.
     c_types_of_apple: CTypes {
         char_is_signed: true,
         wchar_is_signed: true,
         long_double: LongDouble::Double,
+        headers: Headers::Apple,
     },
     cfi_vendor: gimli::Vendor::AArch64,
     // How a return address is signed: any signature is removed. `DW_CFA_AARCH64_set_ra_state` with

@@ -64,6 +64,19 @@ pub struct CTypes {
     pub wchar_is_signed: bool,
     /// The format of `long double`.
     pub long_double: LongDouble,
+    /// Whose C library programs are compiled for.
+    pub headers: Headers,
+}
+
+/// The headers that fix the numbers which C's standard and POSIX leave open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Headers {
+    /// Those of Linux, in which glibc and musl agree.
+    Linux,
+    /// Those of Apple's systems.
+    Apple,
+    /// Not known: the machine is not.
+    Unknown,
 }
 
 /// The format of C's `long double`.

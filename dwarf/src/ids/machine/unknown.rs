@@ -1,13 +1,14 @@
 //! The table of a machine without registers and code patterns: images are read, stacks are not
 //! unwound.
 
-use super::{CTypes, ForeignCfi, LongDouble, MachineFacts};
+use super::{CTypes, ForeignCfi, Headers, LongDouble, MachineFacts};
 use crate::ids::register::Register;
 
 const C_TYPES: CTypes = CTypes {
     char_is_signed: true,
     wchar_is_signed: true,
     long_double: LongDouble::Extended,
+    headers: Headers::Unknown,
 };
 
 /// The numbers of registers only have to differ: no code of the machine runs under the debugger.

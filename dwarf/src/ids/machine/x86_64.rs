@@ -1,7 +1,7 @@
 //! x86-64: the System V psABI, and instructions that compilers and linkers emit.
 
 use super::{
-    CTypes, CodePatterns, ForeignCfi, LinkageStubs, LongDouble, MachineFacts, Prologue,
+    CTypes, CodePatterns, ForeignCfi, Headers, LinkageStubs, LongDouble, MachineFacts, Prologue,
     Relocations, SignalReturn,
 };
 use crate::ids::register::Register;
@@ -11,6 +11,7 @@ const C_TYPES: CTypes = CTypes {
     char_is_signed: true,
     wchar_is_signed: true,
     long_double: LongDouble::Extended,
+    headers: Headers::Linux,
 };
 
 pub(super) static FACTS: MachineFacts = MachineFacts {
@@ -26,7 +27,10 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     register_names: NAMES,
     thread_locals_by_symbol: false,
     c_types: C_TYPES,
-    c_types_of_apple: C_TYPES,
+    c_types_of_apple: CTypes {
+        headers: Headers::Apple,
+        ..C_TYPES
+    },
     cfi_vendor: gimli::Vendor::Default,
     foreign_cfi: ForeignCfi::NONE,
     relocations: Some(Relocations {

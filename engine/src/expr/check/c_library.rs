@@ -1,4 +1,4 @@
-//! Calls of the C library's functions that no debug info declares.
+//! The C library: calls of functions that no debug info declares, and constants of its headers.
 
 use super::super::ir::{Call, Callee, Expr, Kind};
 use super::super::tree::Node;
@@ -6,6 +6,7 @@ use super::call::Meant;
 use super::{Checked, Checker, Stop, wrong};
 use crate::expr::c_library::{self, Prototype};
 use crate::expr::conversion::Passed;
+use crate::expr::header_constants;
 use crate::ids::error::Error;
 use crate::inspect::value::Ty;
 use dwarf::Language;
@@ -39,6 +40,9 @@ impl Checker<'_> {
         if !is_untyped {
             return Ok(None);
         }
+        if let Some(constant) = self.computed_constant(name, arguments, node) {
+            return Ok(Some(constant));
+        }
         let passed: Vec<Ty> = arguments.iter().map(|it| Passed::of(it).ty).collect();
         let known = Prototype::called(name, &passed, self.language, self.scope.c_types());
         let Some(known) = known else {
@@ -57,6 +61,38 @@ impl Checker<'_> {
         };
         let kind = Kind::Call(Box::new(call));
         Ok(Some(Expr::new(kind, known.returns, node)))
+    }
+
+    /// Checks a call by which headers define a constant: `__builtin_inff()`, `__builtin_nanf("")`.
+    fn computed_constant<'t>(
+        &self,
+        function: &str,
+        arguments: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Option<Expr<'t>> {
+        let name = header_constants::computed(function)?;
+        let is_plain = match arguments {
+            [] => name != "NAN",
+            // Other texts choose another pattern of bits.
+            [only] => name == "NAN" && self.source_of(only) == "\"\"",
+            _ => false,
+        };
+        let (ty, bits) = header_constants::named(name, self.scope.c_types())?;
+        let is_of_c = is_plain && self.language != Language::Rust;
+        is_of_c.then(|| Expr::new(Kind::Constant(bits), ty, node))
+    }
+
+    /// Checks a name that nothing else has: `INT_MAX`, `ENOENT`. `None`: the headers of the C library define no
+    /// such constant, the program declares the name, or the compiler recorded the macros, which alone count then.
+    pub(super) fn constant_of_c_library<'t>(&self, name: &str, node: &'t Node) -> Option<Expr<'t>> {
+        if self.language == Language::Rust {
+            return None;
+        }
+        let (ty, bits) = header_constants::named(name, self.scope.c_types())?;
+        let is_of_program = self.scope.has_macros() && header_constants::predefined(name).is_none()
+            || self.scope.declares(name)
+            || self.scope.data_of_symbol(name).is_some();
+        (!is_of_program).then(|| Expr::new(Kind::Constant(bits), ty, node))
     }
 }
 

@@ -167,6 +167,8 @@ pub(crate) trait Scope {
     fn declares(&self, _name: &str) -> bool {
         false
     }
+    /// Returns whether the compiler recorded the macros of the unit.
+    fn has_macros(&self) -> bool;
     /// Returns whether a variable of the frame or its unit has the name of a function.
     fn hides_functions(&self, name: &str) -> bool;
     /// Returns whether a name is that of an indirect function (`STT_GNU_IFUNC`).

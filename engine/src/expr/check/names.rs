@@ -1,5 +1,5 @@
 //! Names: locals, members of the frame's own object, variables of static storage, functions,
-//! enumerators, and the bounds of Rust's numbers.
+//! enumerators, the bounds of Rust's numbers, and constants of the C library.
 
 use super::super::ir::{Expr, Kind, Storage};
 use super::super::tree::Node;
@@ -68,7 +68,8 @@ impl Checker<'_> {
             _ => constant,
         };
         let constant = constant.and_then(|value| known(value, node));
-        match constant.or_else(|| self.constant_of_std(name, node)) {
+        let constant = constant.or_else(|| self.constant_of_std(name, node));
+        match constant.or_else(|| self.constant_of_c_library(name, node)) {
             Some(found) => Ok(found),
             None => {
                 let variant = match self.language {

@@ -361,6 +361,7 @@ mod tests {
             char_is_signed: true,
             wchar_is_signed: true,
             long_double: LongDouble::Double,
+            headers: dwarf::Headers::Apple,
         };
         let scalar = |name, types| match builtin(name, types) {
             Some(Ty::Builtin(scalar, _)) => (scalar.kind, scalar.size),

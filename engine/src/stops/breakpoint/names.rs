@@ -4,6 +4,7 @@
 use crate::compile::{CodeScope, Scope};
 use crate::expr::check::{self, Leaf};
 use crate::expr::evaluate::DEREFERENCES;
+use crate::expr::header_constants;
 use crate::expr::ir::Storage;
 use crate::expr::tree::Node;
 use crate::expr::types::named_by;
@@ -241,6 +242,7 @@ impl NameScope<'_> {
         if self.scope.enumeration_with(name).is_some()
             || self.scope.defines(name)
             || is_c_library_variable(name)
+            || language != Language::Rust && header_constants::has(name)
             || language != Language::Rust && self.scope.data_of_symbol(name).is_some()
         {
             return true;
@@ -363,6 +365,10 @@ impl check::Scope for NameScope<'_> {
 
     fn declares(&self, name: &str) -> bool {
         self.scope.declares(name)
+    }
+
+    fn has_macros(&self) -> bool {
+        self.scope.has_macros()
     }
 
     fn hides_functions(&self, name: &str) -> bool {
