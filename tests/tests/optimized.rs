@@ -1,6 +1,6 @@
 //! Optimized code: arguments of callers, variables that are optimized out, calls without a line.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
 /// The fixture at `-O2`, stopped in the function `name`.
@@ -149,13 +149,45 @@ fn tail_call_frames_are_shown_and_marked() {
         let locals = client.variables(locals);
         assert_eq!(locals[0]["name"], "x", "{compiler:?}");
         let value = locals[0]["value"].as_str().unwrap_or("");
-        assert!(value.starts_with('<'), "{compiler:?}: {value}");
+        // What the call site has, or that the compiler left it in a register that is gone.
+        let is_right = value == "1" || value.starts_with('<');
+        assert!(is_right, "{compiler:?}: {value}");
         // Nothing returns there.
         client.step_out();
         let names = client.function_names();
         assert_eq!(names[0], "calls_passes_on", "{compiler:?}");
         client.disconnect();
     }
+}
+
+/// Returns the arguments and locals of a frame by its name.
+fn locals_of(client: &mut DapClient, name: &str) -> Vec<(String, String)> {
+    let stack = client.stack();
+    let frame = stack.iter().find(|it| it["name"] == name).expect(name);
+    let locals = client.locals_reference(frame["id"].as_i64().expect("an id"));
+    let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+    let pair = |it: &Value| (text(&it["name"]), text(&it["value"]));
+    client.variables(locals).iter().map(pair).collect()
+}
+
+/// The call site of the caller says with which arguments the outermost of such functions was called; those that
+/// it called in turn are not known.
+#[test]
+fn arguments_of_a_function_that_left_by_a_tail_call() {
+    let flags = Flags::new(Compiler::Gcc).optimized("2");
+    let Some(fixture) = Fixture::build("c/tail_arguments.c", flags) else {
+        return;
+    };
+    let mut client = DapClient::stopped_at(&fixture, "leaf");
+    let first = locals_of(&mut client, "inner [tail call]");
+    assert_eq!(first[0], ("number".into(), "11".into()));
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    let second = locals_of(&mut client, "outer [tail call]");
+    assert_eq!(second[0], ("count".into(), "12".into()));
+    let within = locals_of(&mut client, "inner [tail call]");
+    assert!(within[0].1.starts_with('<'), "{within:?}");
+    client.disconnect();
 }
 
 #[test]

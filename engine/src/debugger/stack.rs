@@ -99,6 +99,8 @@ pub(crate) struct PhysicalFrame {
     pub by_rules: bool,
     /// Whether it is the caller of a tail call; only its address is known.
     pub is_tail_call: bool,
+    /// The caller of a tail call's caller, which has called it: its call site has the arguments.
+    pub called_from: Option<Box<(FrameAddress, Registers)>>,
     /// Whether it is a call from the console: its registers are those restored after the call.
     pub is_console_call: bool,
 }
@@ -118,6 +120,7 @@ impl PhysicalFrame {
             is_signal: false,
             by_rules: false,
             is_tail_call: false,
+            called_from: None,
             is_console_call: false,
         }
     }
@@ -288,13 +291,7 @@ impl Debugger {
             stack.complete = true;
             return;
         };
-        for gone in self.left_by_tail_calls(stack.physical.last(), address) {
-            let registers = Registers::new(registers.machine());
-            let mut frame = self.physical_frame(gone, registers, stack.levels);
-            frame.is_tail_call = true;
-            stack.levels += frame.levels;
-            stack.physical.push(frame);
-        }
+        self.push_gone(stack, address, &registers);
         let mut frame = self.physical_frame(address, registers, stack.levels);
         frame.hidden = std::mem::take(&mut stack.hidden).min(frame.levels.saturating_sub(1));
         frame.levels -= frame.hidden;
@@ -383,6 +380,22 @@ impl Debugger {
                 };
                 begins == Some(loaded.module.entry())
             })
+    }
+
+    /// Adds the frames that left the stack by tail calls, inside of a caller. The caller has called the last.
+    fn push_gone(&self, stack: &mut ThreadStack, caller: FrameAddress, registers: &Registers) {
+        let gone = self.left_by_tail_calls(stack.physical.last(), caller);
+        let outermost = gone.last().copied();
+        for address in gone {
+            let unknown = Registers::new(registers.machine());
+            let mut frame = self.physical_frame(address, unknown, stack.levels);
+            frame.is_tail_call = true;
+            if Some(address) == outermost {
+                frame.called_from = Some(Box::new((caller, registers.clone())));
+            }
+            stack.levels += frame.levels;
+            stack.physical.push(frame);
+        }
     }
 
     /// Returns the functions that must have run between a frame and the caller that it returns to,

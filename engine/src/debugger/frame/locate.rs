@@ -198,7 +198,10 @@ impl FrameScope<'_> {
     /// Returns the frame's caller at level 0, that one's caller at level 1, and so on.
     pub(super) fn caller(&self, level: u32) -> Option<CallerFrame> {
         let frame = self.frame?.physical;
-        let (mut address, mut registers) = self.unwound(frame.address, &frame.registers)?.caller?;
+        let (mut address, mut registers) = match &frame.called_from {
+            Some(caller) => (**caller).clone(),
+            None => self.unwound(frame.address, &frame.registers)?.caller?,
+        };
         for _ in 0..level {
             (address, registers) = self.unwound(address, &registers)?.caller?;
         }
