@@ -99,6 +99,7 @@ mod restart;
 mod restart_frame;
 mod run_command;
 mod rust_captures;
+mod rust_constants;
 mod rust_dynamic_calls;
 mod rust_expressions;
 mod rust_instances;

@@ -66,6 +66,8 @@ const CASES: &[(&str, In, &str, &str)] = &[
     ("Color::Red", Cpp, "color == Color::Red", "true"),
     ("Color::Red", Rust, "color == Color::Red", "true"),
     ("i32::MAX", Rust, "", "2147483647"),
+    ("LIMIT", Rust, "", "7"),
+    ("inner::LIMIT", Rust, "", "8"),
     ("$rip", C, "", "~main"),
     (
         "$rax",

@@ -9,6 +9,7 @@ use crate::arch::{Arch, TlsTemplate};
 use crate::expr::constants::enumerator;
 use crate::ids::error::Error;
 use crate::images::binding;
+use crate::images::consts::Constant;
 use crate::images::modules::{Loaded, Modules};
 use crate::images::names::{CodePlace, Static};
 use crate::inspect::value::{Shape, Ty};
@@ -284,6 +285,14 @@ impl Scope for CodeScope<'_> {
     fn has_macros(&self) -> bool {
         let has = |loaded: &Loaded| loaded.module.has_macros(loaded.bias.file(self.pc));
         self.here().is_some_and(has)
+    }
+
+    fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
+        let (Some(loaded), Some(function)) = (self.here(), &self.function) else {
+            return Ok(None);
+        };
+        let place = (loaded.bias.file(self.pc), self.depth);
+        self.modules.consts.find(loaded, function, place, name)
     }
 
     fn data_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {

@@ -11,6 +11,7 @@ use crate::expr::ir::Storage;
 use crate::expr::tree::{Kind, Node};
 use crate::expr::types::named_by;
 use crate::ids::error::Error;
+use crate::images::consts::Constant;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
@@ -315,6 +316,10 @@ impl check::Scope for Compiler<'_> {
         }
         let name = members::last_component(name);
         Err(Error::Unsupported(format!("it calls `{name}`")))
+    }
+
+    fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
+        self.scope.source_constant(name)
     }
 
     fn declares(&self, name: &str) -> bool {

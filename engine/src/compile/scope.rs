@@ -2,6 +2,7 @@
 
 use super::{NotCompilable, RuntimeValue};
 use crate::arch::Arch;
+use crate::images::consts::Constant;
 use crate::inspect::value::Ty;
 use dwarf::{CTypes, Language, LoadAddr, LoadBias, Module, TypeId};
 use std::sync::Arc;
@@ -42,6 +43,14 @@ pub(crate) trait Scope {
     /// Returns whether the compiler recorded the macros of the unit.
     fn has_macros(&self) -> bool {
         false
+    }
+
+    /// Returns the constant of Rust that a name means in the source here; `None` if it shows none.
+    ///
+    /// # Errors
+    /// There is one, but its value is not certain: why, and what to do.
+    fn source_constant(&self, _name: &str) -> Result<Option<Constant>, String> {
+        Ok(None)
     }
     /// Returns the address of the data that a raw symbol means here.
     fn data_of_symbol(&self, _symbol: &str) -> Option<LoadAddr> {

@@ -7,6 +7,7 @@ use super::ir::Storage;
 use super::tree::{Kind, Node};
 use super::{EvalContext, Purpose, convert, types};
 use crate::ids::error::Error;
+use crate::images::consts::Constant;
 use crate::inspect::value::{Shape, Ty, Value};
 use dwarf::{CTypes, Language, LoadAddr};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -321,6 +322,10 @@ impl Scope for Evaluator<'_> {
 
     fn classes_around(&self) -> Vec<Ty> {
         self.context.classes_around()
+    }
+
+    fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
+        self.context.source_constant(name)
     }
 
     fn declares(&self, name: &str) -> bool {

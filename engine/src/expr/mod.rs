@@ -70,6 +70,7 @@ pub(crate) use suggest::{nearest, with_suggestion};
 
 use crate::arch::Arch;
 use crate::ids::error::Error;
+use crate::images::consts::Constant;
 use crate::inspect::value::scalar::NumberFormat;
 use crate::inspect::value::{Shape, Target, Ty, Value, members};
 use dwarf::{CTypes, Language, LoadAddr};
@@ -218,6 +219,14 @@ pub trait EvalContext: Target {
     /// Returns the enumeration of a bare enumerator, as in the frame's unit.
     fn enumeration_with(&self, _enumerator: &str) -> Option<Ty> {
         None
+    }
+    /// Returns the constant of Rust that a name means in the source around the frame's line; `None` if the
+    /// source shows none.
+    ///
+    /// # Errors
+    /// There is one, but its value is not certain: why, and what to do.
+    fn source_constant(&self, _name: &str) -> Result<Option<Constant>, String> {
+        Ok(None)
     }
     /// Returns the context as a [`Target`].
     fn as_target(&self) -> &dyn Target;

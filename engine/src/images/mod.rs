@@ -48,10 +48,13 @@
 //!   dynamic symbols and relocations, and the word in the process that the loader has written; of all
 //!   images the dynamic symbols only if there is none
 //! - an entry that dwz has shared between units: the beginnings of all units, once
+//! - a name of Rust that nothing else has and that is written like a constant: the source file of the
+//!   frame's line, once, to 4 MB
 //! - a macro: the macro information of the frame's unit up to the line
 
 pub(crate) mod binding;
 pub(crate) mod body;
+pub(crate) mod consts;
 pub(crate) mod derived;
 pub(crate) mod first_uses;
 pub(crate) mod indexer;

@@ -8,6 +8,7 @@ mod loader;
 use crate::arch::{Arch, Convention};
 use crate::ids::ModuleId;
 use crate::ids::error::Error;
+use crate::images::consts::Consts;
 use crate::images::first_uses::FirstUses;
 use crate::memory::ProcessMemory;
 use crate::os::MappedFile;
@@ -121,6 +122,8 @@ pub struct Modules {
     panic_cleanups: OnceCell<Vec<LoadAddr>>,
     /// Where functions first refer to their variables.
     pub(crate) first_uses: FirstUses,
+    /// The sources that constants of Rust were looked up in.
+    pub(crate) consts: Consts,
 }
 
 /// The list of a dynamic loader: where it is, and what it was at the last read.

@@ -5,6 +5,7 @@ use super::variables::is_given;
 use crate::arch::Arch;
 use crate::expr::{Call, EvalContext, InlinedFunction, ResolvedFunction};
 use crate::ids::error::Error;
+use crate::images::consts::Constant;
 use crate::inspect::registers::extended;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::{Target, Ty, Value};
@@ -36,6 +37,17 @@ impl EvalContext for FrameScope<'_> {
                 None => self.c_library_variable(name),
             },
         }
+    }
+
+    fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
+        let (Some(frame), Some(loaded), Some(function)) =
+            (self.frame, self.loaded(), self.function())
+        else {
+            return Ok(None);
+        };
+        let addr = loaded.bias.file(frame.physical.address.lookup());
+        let place = (addr, frame.inner);
+        self.modules.consts.find(loaded, function, place, name)
     }
 
     fn data_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {

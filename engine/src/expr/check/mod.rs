@@ -45,6 +45,7 @@ use super::made::Bound;
 use super::tree::{self, Node};
 use super::{literal, messages, soft};
 use crate::ids::error::Error;
+use crate::images::consts::Constant;
 use crate::inspect::value::scalar::{Int, Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::{CTypes, Language, LoadAddr};
@@ -161,6 +162,13 @@ pub(crate) trait Scope {
     /// Returns the classes around the function of C++, innermost first.
     fn classes_around(&self) -> Vec<Ty> {
         Vec::new()
+    }
+    /// Returns the constant of Rust that a name means in the source here; `None` if it shows none.
+    ///
+    /// # Errors
+    /// There is one, but its value is not certain: why, and what to do.
+    fn source_constant(&self, _name: &str) -> Result<Option<Constant>, String> {
+        Ok(None)
     }
     /// Returns whether the scopes around declare a name by other means than a variable of a block; only
     /// their unit is read.

@@ -8,6 +8,7 @@ use super::{Checked, Checker, Stop, wrong};
 use crate::expr::constants;
 use crate::expr::constants::{enumerator, extreme};
 use crate::expr::evaluate::DEREFERENCES;
+use crate::inspect::language::rust;
 use crate::inspect::value::base_path::BaseLookup;
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::scalar::bits_of;
@@ -43,6 +44,8 @@ impl Checker<'_> {
                 _ => None,
             };
             let constant = constant.and_then(|value| known(value, node));
+            // A constant that the source declares here hides a static of another module.
+            let constant = constant.or_else(|| self.constant_of_source(name, node).ok().flatten());
             return Ok(constant.unwrap_or(found));
         }
         let constant = match name.rsplit_once("::") {
@@ -69,16 +72,39 @@ impl Checker<'_> {
         };
         let constant = constant.and_then(|value| known(value, node));
         let constant = constant.or_else(|| self.constant_of_std(name, node));
-        match constant.or_else(|| self.constant_of_c_library(name, node)) {
-            Some(found) => Ok(found),
-            None => {
-                let variant = match self.language {
-                    Language::Rust => self.unit_variant(node),
-                    _ => None,
-                };
-                variant.ok_or_else(|| Stop::Wrong(self.scope.unknown_name(node)))
-            }
+        if let Some(found) = constant.or_else(|| self.constant_of_c_library(name, node)) {
+            return Ok(found);
         }
+        let of_source = self.constant_of_source(name, node);
+        if let Ok(Some(found)) = of_source {
+            return Ok(found);
+        }
+        let variant = match self.language {
+            Language::Rust => self.unit_variant(node),
+            _ => None,
+        };
+        match (variant, of_source) {
+            (Some(variant), _) => Ok(variant),
+            (None, Err(uncertain)) => Err(uncertain),
+            (None, _) => Err(Stop::Wrong(self.scope.unknown_name(node))),
+        }
+    }
+
+    /// Checks a constant of Rust, which only the source shows.
+    fn constant_of_source<'t>(
+        &self,
+        name: &str,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        if self.language != Language::Rust {
+            return Ok(None);
+        }
+        let found = self.scope.source_constant(name);
+        let found = found.map_err(|why| wrong(why, &node.span))?;
+        Ok(found.and_then(|it| {
+            let ty = rust::builtin(it.ty)?;
+            Some(Expr::new(Kind::Constant(it.bits), ty, node))
+        }))
     }
 
     /// Checks the bare name of an instance variable in a method of Objective-C.

@@ -10,6 +10,7 @@ use crate::expr::tree::Node;
 use crate::expr::types::named_by;
 use crate::expr::{Expression, InlinedFunction, Meaning, NameRef, ResolvedFunction, nearest};
 use crate::ids::error::Error;
+use crate::images::consts::Constant;
 use crate::images::modules::Modules;
 use crate::images::names::is_c_library_variable;
 use crate::inspect::value::path::{self, Lookup};
@@ -243,6 +244,7 @@ impl NameScope<'_> {
             || self.scope.defines(name)
             || is_c_library_variable(name)
             || language != Language::Rust && header_constants::has(name)
+            || !matches!(self.scope.source_constant(name), Ok(None))
             || language != Language::Rust && self.scope.data_of_symbol(name).is_some()
         {
             return true;
@@ -361,6 +363,10 @@ impl check::Scope for NameScope<'_> {
 
     fn classes_around(&self) -> Vec<Ty> {
         self.scope.classes_around()
+    }
+
+    fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
+        self.scope.source_constant(name)
     }
 
     fn declares(&self, name: &str) -> bool {

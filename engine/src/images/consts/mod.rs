@@ -1,0 +1,214 @@
+//! The constants of Rust, which rustc does not describe in debug info: read from the source.
+//!
+//! A constant is answered only where its value is certain: the source is the one that was compiled, the
+//! name means one constant there, no attribute or macro decides on it, and its expression is made of
+//! literals, other such constants and arithmetic.
+
+mod compute;
+mod find;
+mod numbers;
+mod outline;
+mod scopes;
+mod tokens;
+
+use crate::ids::ModuleId;
+use crate::images::modules::Loaded;
+use dwarf::{FileAddr, Function, Language, SourceFile, SourceLocation};
+use find::Finder;
+use md5::{Digest, Md5};
+
+use rustc_hash::FxHashMap;
+use scopes::{Item, ItemKind, Outline};
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Maximum size in bytes of a source file.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+/// Maximum number of files that are remembered, and of their bytes.
+const MAX_FILES: usize = 64;
+const MAX_BYTES: usize = 16 << 20;
+
+/// The value of a constant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Constant {
+    /// The name of its type, a primitive one.
+    pub ty: &'static str,
+    /// Its bits.
+    pub bits: u128,
+}
+
+/// A source file that was read.
+struct Source {
+    text: String,
+    outline: Result<Outline, String>,
+    /// Why it is not the one that was compiled.
+    stale: Option<String>,
+}
+
+/// A file, as an image names it.
+type Key = (PathBuf, ModuleId);
+/// The files that were read, with the times of their last changes.
+type Files = FxHashMap<Key, (SystemTime, Arc<Source>)>;
+
+/// The source files that constants were looked up in, read when they are asked for.
+#[derive(Default)]
+pub(crate) struct Consts(RefCell<Files>);
+
+impl Consts {
+    /// Returns the constant that a name means in a frame of Rust at an address, outside `depth` inlined
+    /// calls; `None` if the source shows none. The first question about a file reads it.
+    ///
+    /// # Errors
+    /// There is one, but its value is not certain: the reason and what to do.
+    pub(crate) fn find(
+        &self,
+        loaded: &Loaded,
+        function: &Function,
+        (addr, depth): (FileAddr, usize),
+        name: &str,
+    ) -> Result<Option<Constant>, String> {
+        let last = name.rsplit("::").next().unwrap_or(name);
+        let is_constant = last.starts_with(|it: char| it.is_uppercase() || it == '_')
+            && last.contains(char::is_uppercase)
+            && !last.contains(char::is_lowercase);
+        if function.language != Language::Rust || !is_constant {
+            return Ok(None);
+        }
+        let Some((place, function)) = position(loaded, function, addr, depth) else {
+            return Ok(None);
+        };
+        let Some(source) = self.source(loaded, &place.file) else {
+            return Ok(None);
+        };
+        source.constant(name, &function, place.line).map_err(|why| {
+            let file = place.file.path.display();
+            format!("cannot tell the value of the const `{name}` from {file}: {why}; write its value instead")
+        })
+    }
+
+    /// Returns a source file; `None` if it cannot be read.
+    fn source(&self, loaded: &Loaded, file: &SourceFile) -> Option<Arc<Source>> {
+        let modified = std::fs::metadata(&file.path)
+            .and_then(|it| it.modified())
+            .ok()?;
+        let key = (file.path.clone(), loaded.id);
+        if let Some((then, known)) = self.0.borrow().get(&key)
+            && *then == modified
+        {
+            return Some(Arc::clone(known));
+        }
+        let bytes = dwarf::read_regular(&file.path, MAX_FILE_BYTES).ok()?;
+        let stale = stale(&bytes, file, modified, loaded.module.path());
+        let text = String::from_utf8(bytes).ok()?;
+        let outline = outline::outline(&text);
+        let source = Arc::new(Source {
+            text,
+            outline,
+            stale,
+        });
+        let mut files = self.0.borrow_mut();
+        let bytes: usize = files.values().map(|(_, it)| it.text.len()).sum();
+        if files.len() >= MAX_FILES || bytes + source.text.len() > MAX_BYTES {
+            files.clear();
+        }
+        files.insert(key, (modified, Arc::clone(&source)));
+        Some(source)
+    }
+}
+
+/// Returns why the bytes of a file are not those that were compiled.
+fn stale(bytes: &[u8], file: &SourceFile, modified: SystemTime, program: &Path) -> Option<String> {
+    // Some compilers write zeros for files that they did not read.
+    if let Some(recorded) = file.md5.filter(|it| *it != [0; 16]) {
+        let now: [u8; 16] = Md5::digest(bytes).into();
+        return (now != recorded).then(|| "it differs from the compiled file".to_owned());
+    }
+    let built = std::fs::metadata(program).and_then(|it| it.modified());
+    match built {
+        Ok(built) if modified <= built => None,
+        Ok(_) => Some("it is newer than the program".to_owned()),
+        Err(_) => Some("the program has no time to compare it with".to_owned()),
+    }
+}
+
+/// Returns the line of a frame in its own function, and that function's bare name.
+fn position(
+    loaded: &Loaded,
+    function: &Function,
+    addr: FileAddr,
+    depth: usize,
+) -> Option<(SourceLocation, String)> {
+    let frames = function.frames_at(addr);
+    let frame = frames.get(depth)?;
+    let declaration = match frame.inlined {
+        Some(call) => call.declaration.as_ref(),
+        None => function.declaration.as_ref(),
+    };
+    let place = match depth.checked_sub(1) {
+        // The line of a caller is that of the inlined call.
+        Some(inner) => frames.get(inner)?.inlined?.call_site.clone()?,
+        None => loaded.module.place_at(addr)?,
+    };
+    let is_own = declaration.is_none_or(|it| it.file.path == place.file.path);
+    is_own.then(|| (place, bare_name(frame.name)))
+}
+
+/// Returns the last name of a function's path without parameters; of a closure that of the function
+/// around it.
+fn bare_name(path: &str) -> String {
+    let (mut depth, mut parts, mut before) = (0usize, vec![String::new()], ' ');
+    for it in path.chars() {
+        match it {
+            '<' => depth += 1,
+            '>' if before != '-' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 && before == ':' => parts.push(String::new()),
+            ':' => {}
+            it if depth == 0 => {
+                if let Some(part) = parts.last_mut() {
+                    part.push(it);
+                }
+            }
+            _ => {}
+        }
+        before = it;
+    }
+    let is_name = |part: &&String| !part.is_empty() && !part.starts_with('{');
+    parts
+        .iter()
+        .rev()
+        .find(is_name)
+        .cloned()
+        .unwrap_or_default()
+}
+
+impl Source {
+    fn constant(&self, name: &str, function: &str, line: u32) -> Result<Option<Constant>, String> {
+        let last = name.rsplit("::").next().unwrap_or(name);
+        let outline = match &self.outline {
+            Ok(outline) => outline,
+            Err(_) if !self.text.contains(last) => return Ok(None),
+            Err(why) => return Err(why.clone()),
+        };
+        let may_be = |item: &Item| {
+            let bytes = item.name.start as usize..item.name.end as usize;
+            let text = self.text.get(bytes).unwrap_or_default();
+            match item.kind {
+                ItemKind::Const => text == last,
+                ItemKind::Use => text.contains(last),
+                ItemKind::Type | ItemKind::Other => false,
+            }
+        };
+        if !outline.items.iter().any(may_be) {
+            return Ok(None);
+        }
+        if let Some(why) = &self.stale {
+            return Err(why.clone());
+        }
+        Finder::at(&self.text, outline, function, line)?.value(name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

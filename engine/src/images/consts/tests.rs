@@ -1,0 +1,332 @@
+use super::find::Finder;
+use super::outline::outline;
+use super::{Constant, bare_name};
+
+/// Returns the value of a constant at the line that has `//@`, in the function `f`.
+fn value(text: &str, name: &str) -> Result<Option<Constant>, String> {
+    let line = text.lines().position(|it| it.contains("//@")).unwrap_or(0);
+    let outline = outline(text)?;
+    Finder::at(text, &outline, "f", line as u32 + 1)?.value(name)
+}
+
+/// Returns the text of a value: `12 u8`, `none` or the reason.
+fn shown(text: &str, name: &str) -> String {
+    match value(text, name) {
+        Ok(Some(value)) => format!("{} {}", value.bits, value.ty),
+        Ok(None) => "none".to_owned(),
+        Err(why) => why,
+    }
+}
+
+/// Returns what `const A: ..;` is worth.
+fn computed(declared: &str) -> String {
+    shown(&format!("const A: {declared};\nfn f() {{\n//@\n}}"), "A")
+}
+
+#[test]
+fn expressions_are_computed_as_rustc_does() {
+    for (declared, expected) in [
+        ("u8 = 255", "255 u8"),
+        ("u32 = 1_0 + 0x1f * 0b11 - 0o7", "96 u32"),
+        ("u64 = 1 << 40", "1099511627776 u64"),
+        ("u8 = !1 & 0xf | 0x40 ^ 1", "79 u8"),
+        ("i8 = -128", "128 i8"),
+        ("i64 = -7 / 2", "18446744073709551613 i64"),
+        ("i32 = -7 % 3", "4294967295 i32"),
+        ("i32 = -8 >> 1", "4294967292 i32"),
+        ("i32 = -1i64 as i32", "4294967295 i32"),
+        ("u32 = 'a' as u32 + true as u32", "98 u32"),
+        ("char = b'x' as char", "120 char"),
+        ("char = '\\u{1F_600}'", "128512 char"),
+        ("u8 = b'\\xff'", "255 u8"),
+        ("u8 = b';' /* ; */", "59 u8"),
+        ("usize = usize::MAX - 1", "18446744073709551614 usize"),
+        ("u32 = (u64::BITS << 2) / 8", "32 u32"),
+        ("u32 = 2 + 3 * 4 - (2 + 3) * 4 / 5", "10 u32"),
+        ("bool = !true | (true & true)", "1 bool"),
+        ("u8 = 300u16 as u8", "44 u8"),
+        ("f32 = 0.1", "1036831949 f32"),
+        ("f64 = 1e3f64 / -2.0", "13870875746068594688 f64"),
+        (
+            "u128 = u128::MAX",
+            "340282366920938463463374607431768211455 u128",
+        ),
+        (
+            "i128 = i128::MIN",
+            "170141183460469231731687303715884105728 i128",
+        ),
+    ] {
+        assert_eq!(computed(declared), expected, "{declared}");
+    }
+}
+
+#[test]
+fn what_is_not_certain_is_refused() {
+    for (declared, why) in [
+        ("u8 = 256", "does not fit into `u8`"),
+        ("u8 = 200 + 100", "does not fit into `u8`"),
+        ("u8 = 1 - 2", "does not fit"),
+        ("u32 = 1 / 0", "does not fit"),
+        ("i8 = -128 / -1", "does not fit"),
+        ("i8 = -128 % -1", "does not fit"),
+        ("i128 = i128::MIN / -1", "does not fit"),
+        ("u32 = 1 << 32", "does not fit"),
+        ("u32 = 1 << -1", "does not fit"),
+        ("u64 = (1 << 40) as u64", "does not fit into `i32`"),
+        ("u8 = -1", "does not fit"),
+        ("u16 = 1u8", "not a `u16`"),
+        ("u16 = 1u8 + 1u16", "combines a `u8` with a `u16`"),
+        ("f32 = 1", "a number is no `f32`"),
+        ("u8 = 1.0", "no `u8`"),
+        ("f64 = 0.0 / 0.0", "of `f64`"),
+        ("u8 = f(1)", "`(` in its expression"),
+        ("u8 = a.b", "is no literal"),
+        ("u8 = 1 == 1", "`==` in its expression"),
+        ("u8 = if true { 1 } else { 2 }", "is no literal"),
+        ("u8 = A", "too many others"),
+        ("&str = \"a\"", "its type is no number"),
+        ("Vec<u8> = 1", "its type is no number"),
+        ("u8 = ", "not complete"),
+        ("u8 = 1 +", "not complete"),
+        ("u8 = (1", "a bracket has no end"),
+        ("u8 = 1x", "`1x` is no number"),
+        ("u8 = 0x", "`0x` is no number"),
+        ("u8 = 0b12", "is no number"),
+        ("u8 = 1 2", "`2` in its expression"),
+    ] {
+        let found = computed(declared);
+        assert!(found.contains(why), "{declared}: {found}");
+    }
+    let sum = format!("u64 = {}1", "1 + ".repeat(100));
+    assert!(computed(&sum).contains("too long"));
+    let groups = format!("u64 = {}1{}", "(".repeat(100), ")".repeat(100));
+    assert!(computed(&groups).contains("too long"));
+    let signs = format!("u64 = {}1", "!".repeat(2000));
+    assert!(computed(&signs).contains("too long"));
+}
+
+#[test]
+fn scopes_decide() {
+    let function = "\nfn f() {\n//@\n}";
+    for (before, name, expected) in [
+        ("const A: u8 = B + 1; const B: u8 = 2;", "A", "3 u8"),
+        ("mod m { const A: u8 = 1; }", "A", "none"),
+        (
+            "mod m { pub const A: u8 = super::B; } const B: u8 = 3;",
+            "m::A",
+            "3 u8",
+        ),
+        ("#[cfg(a)] const A: u8 = 1;", "A", "`#[cfg]` decides on it"),
+        (
+            "#[x::y(\"]\")] const A: u8 = 1;",
+            "A",
+            "`#[x]` may change it",
+        ),
+        (
+            "#[allow(a)] /// x\npub(in a::b) const A: u8 = 1;",
+            "A",
+            "1 u8",
+        ),
+        (
+            "#[cfg(a)] mod m { pub const A: u8 = 1; }",
+            "m::A",
+            "decides on its module",
+        ),
+        ("const A: u8 = 1; const A: u8 = 2;", "A", "several times"),
+        (
+            "x! { const A: u8 = 1; }",
+            "A",
+            "a macro at line 1 may declare `A`",
+        ),
+        ("x! { } const A: u8 = 1;", "A", "1 u8"),
+        (
+            "macro_rules! m { () => { const A: u8 = 1; } } const A: u8 = 2;",
+            "A",
+            "may declare",
+        ),
+        ("fn g() { const A: u8 = 1; }", "A", "none"),
+        ("const fn A() -> u8 { 1 }", "A", "something else"),
+        ("static A: u8 = 1;", "A", "something else"),
+        ("use b::{c, A};", "A", "brings it from another place"),
+        ("use b::*; const A: u8 = 1;", "A", "1 u8"),
+        ("struct S; impl S { const A: u8 = 1; }", "S::A", "1 u8"),
+        ("struct S; impl S { const A: u8 = 1; }", "A", "none"),
+        (
+            "struct S; impl T for S { const A: u8 = 1; }",
+            "S::A",
+            "none",
+        ),
+        (
+            "struct S; #[cfg(a)] impl S { const A: u8 = 1; }",
+            "S::A",
+            "decides on its `impl`",
+        ),
+        ("impl S { const A: u8 = 1; }", "S::A", "none"),
+        ("extern \"C\" { fn x(); } const A: u8 = 1;", "A", "1 u8"),
+        ("const B: [u8; 2] = [1; 2]; const A: u8 = 4;", "A", "4 u8"),
+        (
+            "fn g() where x: y<{ 1 }>, { } const A: u8 = 4;",
+            "A",
+            "4 u8",
+        ),
+        (
+            "enum E { X = { const A: u8 = 1; A } } const A: u8 = 4;",
+            "A",
+            "4 u8",
+        ),
+        (
+            "const A: u8 = B; use c::B;",
+            "A",
+            "brings it from another place",
+        ),
+    ] {
+        // The outline alone knows what is not reached.
+        let found = shown(&format!("{before}{function}"), name);
+        assert!(found.contains(expected), "{before}: {found}");
+    }
+    for (text, name, expected) in [
+        (
+            "const A: u8 = 1;\nfn f() {\nconst A: u8 = 2;\n//@\n}",
+            "A",
+            "2 u8",
+        ),
+        (
+            "const A: u8 = 1;\nfn f() {\nx! {\n const A: u8 = 2; //@\n}\n}",
+            "A",
+            "a macro at line 3",
+        ),
+        (
+            "const A: u8 = 1;\nfn f() {\nuse x::*;\n//@\n}",
+            "A",
+            "a `use ..::*` in a block",
+        ),
+        (
+            "const A: u8 = 1;\nfn f<const A: u8>() {\n//@\n}",
+            "A",
+            "generic code",
+        ),
+        (
+            "const A: u8 = 1;\nimpl<'a, const A: u8> X<A> {\nfn f() {\n//@\n}\n}",
+            "A",
+            "generic code",
+        ),
+        (
+            "impl<T: B<C> + D> X<T> {\nconst A: u8 = 1;\nfn f() {\n//@\n}\n}",
+            "Self::A",
+            "1 u8",
+        ),
+        (
+            "impl<T> B for X<T> {\nconst A: u8 = 1;\nfn f() {\n//@\n}\n}",
+            "Self::A",
+            "of a trait",
+        ),
+        (
+            "trait X {\nconst A: u8 = 1;\nfn f() {\n//@\n}\n}",
+            "Self::A",
+            "each `impl`",
+        ),
+        (
+            "mod m {\nuse super::*;\nfn f() {\n//@\n}\n}\nconst A: u8 = 1;",
+            "A",
+            "1 u8",
+        ),
+        (
+            "mod m {\nuse super::A;\nfn f() {\n//@\n}\n}\nconst A: u8 = 1;",
+            "A",
+            "1 u8",
+        ),
+        (
+            "mod m {\nfn f() {\n//@\n}\n}\nconst A: u8 = 1;",
+            "A",
+            "none",
+        ),
+        (
+            "#[cfg(test)]\nmod m {\nconst A: u8 = 1;\nfn f() {\n//@\n}\n}",
+            "A",
+            "1 u8",
+        ),
+        (
+            "#[x]\nmod m {\nconst A: u8 = 1;\nfn f() {\n//@\n}\n}",
+            "A",
+            "`#[x]` may change its module",
+        ),
+        (
+            "const A: u8 = 1;\nmacro_rules! m { () => {\nfn f() {\n//@\n}\n} }",
+            "A",
+            "definition of a macro",
+        ),
+        (
+            "const A: u8 = 1;\nm! {\nfn f() {\n//@\n}\n}",
+            "A",
+            "a macro may have made it",
+        ),
+        ("const A: u8 = 1;\nfn f() {} fn f() {\n//@\n}", "A", "1 u8"),
+        (
+            "const A: u8 = 1;\nfn f() { } fn f() { //@\n}",
+            "A",
+            "a macro may have made it",
+        ),
+    ] {
+        let found = shown(text, name);
+        assert!(found.contains(expected), "{text}: {found}");
+    }
+}
+
+#[test]
+fn hostile_sources_end() {
+    let deep = |open: &str, close: &str| open.repeat(100_000) + &close.repeat(100_000);
+    for text in [
+        deep("{", "}"),
+        deep("(", ""),
+        "}".repeat(10),
+        "mod a {".repeat(300),
+        "mod a { use super::*;".repeat(200) + "fn f() {\n//@\n}" + &"}".repeat(200),
+        "a!".repeat(100_000),
+        "#[".repeat(100_000),
+        "#[a]".repeat(100_000),
+        "pub(".repeat(100_000),
+        "fn f<".repeat(100_000),
+        "impl<".repeat(100_000),
+        "use ".repeat(100_000),
+        "{}".repeat(100_000),
+        "const A: u8 = 1;".repeat(100_000),
+        format!(
+            "const A: u8 = {};fn f() {{\n//@\n}}",
+            "A + ".repeat(1 << 18)
+        ),
+        format!("const A: u8 = {};fn f() {{\n//@\n}}", "1".repeat(1 << 20)),
+        "const".to_owned(),
+        "impl".to_owned(),
+        "use".to_owned(),
+        "fn f() {\n//@\n".to_owned(),
+        "const A: u8 = \"".to_owned(),
+        "é\u{feff}'é".to_owned(),
+    ] {
+        let shown: String = text.chars().take(40).collect();
+        let found = value(&text, "A");
+        assert!(!matches!(found, Ok(Some(_))), "{shown}");
+    }
+    // Each is computed from the one before twice.
+    let chain = (1..40).map(|it| format!("const A{it}: u64 = A{} + A{};", it - 1, it - 1));
+    let text = format!(
+        "const A0: u64 = 1;{}fn f() {{\n//@\n}}",
+        chain.collect::<String>()
+    );
+    assert!(shown(&text, "A39").contains("too many others"));
+    assert_eq!(shown(&text, "A9"), "512 u64");
+}
+
+#[test]
+fn names_of_functions() {
+    for (path, name) in [
+        ("a::b::f", "f"),
+        ("a::f<fn(u8) -> c::d, 3>", "f"),
+        ("<a::X<u8> as b::T>::f", "f"),
+        ("a::{impl#0}::f", "f"),
+        ("a::f::{closure#0}", "f"),
+        ("a::f::{async_fn#0}::{closure_env#1}<u8>", "f"),
+        ("", ""),
+    ] {
+        assert_eq!(bare_name(path), name, "{path}");
+    }
+}

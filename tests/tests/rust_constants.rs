@@ -1,0 +1,179 @@
+//! Constants of Rust in expressions: they are read from the source, where their value is certain.
+
+use serde_json::json;
+use std::fs;
+use stillpoint_tests::{DapClient, Fixture, Flags};
+
+fn shows(client: &mut DapClient, cases: &[(&str, &str, &str)]) {
+    for (expression, text, ty) in cases {
+        let shown = client.evaluated(expression).expect(expression);
+        assert_eq!(shown["result"], *text, "{expression}");
+        assert_eq!(shown["type"], *ty, "{expression}");
+    }
+}
+
+fn refuses(client: &mut DapClient, cases: &[(&str, &str)]) {
+    for (expression, why) in cases {
+        let error = client.try_evaluate(expression).expect_err(expression);
+        assert!(error.contains(why), "{expression}: {error}");
+    }
+}
+
+#[test]
+fn literals_and_arithmetic_have_the_values_of_the_compiler() {
+    let mut client = DapClient::stopped_at(&Fixture::of("rust/constants.rs"), "main");
+    for (number, name) in [
+        "MASK", "HALF", "LOWEST", "HEX", "WIDE", "WRAPPED", "LETTER", "END", "ON", "THIRD",
+        "SMALL", "ALLOWED",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let field = format!("known.{}.{}", number / 6, number % 6);
+        let known = client.evaluated(&field).expect("a field");
+        let ty = known["type"].as_str().expect("a type");
+        shows(
+            &mut client,
+            &[(name, known["result"].as_str().expect("a text"), ty)],
+        );
+        assert_eq!(
+            client.evaluate(&format!("{name} == {field}")),
+            "true",
+            "{name}"
+        );
+    }
+    shows(
+        &mut client,
+        &[
+            ("LIMIT", "1000", "u32"),
+            ("LIMIT + 1", "1001", "u32"),
+            ("inner::LIMIT", "20", "u32"),
+            ("self::inner::deeper::DEPTH", "21", "u32"),
+            ("other::LIMIT", "30", "u32"),
+            ("other::MASK", "77", "u32"),
+            ("Node::TWICE", "18", "u32"),
+        ],
+    );
+    refuses(
+        &mut client,
+        &[
+            ("COMPUTED", "write its value instead"),
+            ("TEXT", "its type is no number"),
+            ("BY_TARGET", "is declared several times"),
+            ("BY_MACRO", "no variable `BY_MACRO`"),
+            (
+                "IMPORTED",
+                "`use other::IMPORTED` brings it from another place",
+            ),
+            ("NOWHERE", "no variable `NOWHERE`"),
+            ("LIMIT + 1u8", "mismatched types"),
+        ],
+    );
+    client.disconnect();
+}
+
+#[test]
+fn scopes_decide_which_constant_is_meant() {
+    let fixture = Fixture::of("rust/constants.rs");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let stops = [
+        "in_module",
+        "in_deeper",
+        "method",
+        "closure",
+        "of_trait",
+        "parameters",
+        "block",
+        "one_line",
+        "behind",
+        "glob",
+    ];
+    client.set_breakpoints(&fixture, &stops);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    shows(
+        &mut client,
+        &[("LIMIT", "20", "u32"), ("LIMIT == limit", "true", "bool")],
+    );
+    shows(&mut client, &[("super::LIMIT", "1000", "u32")]);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    shows(
+        &mut client,
+        &[
+            ("LIMIT == limit", "true", "bool"),
+            ("DEPTH == depth", "true", "bool"),
+        ],
+    );
+    for _ in ["method", "closure"] {
+        client.continue_();
+        client.expect_stopped("breakpoint");
+        shows(
+            &mut client,
+            &[
+                ("Self::MAX == max", "true", "bool"),
+                ("Self::TWICE", "18", "u32"),
+            ],
+        );
+    }
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    shows(&mut client, &[("Self::MAX == max", "true", "bool")]);
+    refuses(&mut client, &[("Self::OWN", "a constant of a trait")]);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    refuses(&mut client, &[("LIMIT", "a parameter of generic code")]);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    shows(&mut client, &[("LIMIT", "50", "u32")]);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    refuses(&mut client, &[("LIMIT", "a block begins or ends")]);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    shows(&mut client, &[("LIMIT", "40", "u32")]);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    refuses(&mut client, &[("LIMIT", "a `use ..::*` in a block")]);
+    client.disconnect();
+}
+
+#[test]
+fn conditions_use_constants() {
+    let fixture = Fixture::of("rust/constants.rs");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let condition = json!({"condition": "depth == LIMIT + 5"});
+    let set = client.set_breakpoints_with(&fixture, vec![("repeated", condition)]);
+    assert_eq!(set[0]["verified"], true, "{set:?}");
+    client.configure();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("depth"), "1005");
+    client.disconnect();
+}
+
+#[test]
+fn a_source_that_was_changed_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, program) = (
+        folder.path().join("changed.rs"),
+        folder.path().join("changed"),
+    );
+    let text = "const LIMIT: u32 = 5;\nfn main() {\n    let limit = std::hint::black_box(LIMIT);\n    std::hint::black_box(limit); //@ main\n}\n";
+    fs::write(&source, text).expect("a source");
+    let flags = Flags::of("rust/constants.rs");
+    assert!(Fixture::compile_to(&source, &program, flags));
+    let fixture = Fixture::compiled(&source, &program);
+    let mut client = DapClient::stopped_at(&fixture, "main");
+    shows(&mut client, &[("LIMIT", "5", "u32")]);
+    fs::write(&source, text.replace("= 5", "= 6")).expect("a source");
+    // Not every rustc records checksums.
+    let error = client.try_evaluate("LIMIT").expect_err("it was changed");
+    let reasons = [
+        "it differs from the compiled file",
+        "it is newer than the program",
+    ];
+    assert!(reasons.iter().any(|it| error.contains(it)), "{error}");
+    client.disconnect();
+}
