@@ -83,5 +83,9 @@ fn captured_fields_are_found_by_their_path() {
         unknown.to_string().contains("no variable `self`"),
         "{unknown}"
     );
+    // A function of the type is `Self::grow`.
+    let bare = client.evaluated("grow").expect_err("unknown");
+    assert!(bare.to_string().contains("no variable `grow`"), "{bare}");
+    assert!(client.evaluated("captures::Owner::grow").is_ok());
     client.disconnect();
 }

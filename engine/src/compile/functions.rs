@@ -71,7 +71,11 @@ impl<'a> FunctionLookup<'a> {
             let sees = |function: &Function| self.sees(name, function);
             self.modules.functions_seen(name, place, sees)
         });
-        found.next().or_else(|| self.imported(name))
+        let (loaded, mut functions) = found.next().or_else(|| self.imported(name))?;
+        if !name.contains("::") {
+            functions.retain(|it| !is_associated(loaded, it));
+        }
+        (!functions.is_empty()).then_some((loaded, functions))
     }
 
     /// Returns the functions of a bare name in the crate of a Rust function if it has only one of the
@@ -84,7 +88,9 @@ impl<'a> FunctionLookup<'a> {
         let loaded = self.loaded()?;
         let mut functions = loaded.module.functions_named(name);
         functions.retain(|it| {
-            it.language == Language::Rust && crate_of(&it.name) == crate_of(&here.name)
+            it.language == Language::Rust
+                && crate_of(&it.name) == crate_of(&here.name)
+                && !is_associated(loaded, it)
         });
         let path = |function: &Function| {
             let name = function.name.split('<').next();
@@ -129,6 +135,12 @@ impl<'a> FunctionLookup<'a> {
         let found = meant.map(|it| (Arc::clone(&loaded.module), loaded.bias, it));
         found.collect()
     }
+}
+
+/// Returns whether a function is one of a type of Rust, which no bare name means, also in the type's own
+/// functions.
+fn is_associated(loaded: &Loaded, function: &Function) -> bool {
+    function.language == Language::Rust && loaded.module.class_of(function).is_some()
 }
 
 /// Returns the first component of a function's path: its crate, in Rust.
