@@ -284,7 +284,8 @@ fn type_text(module: &Module, ty: Option<TypeId>, depth: usize) -> String {
 fn variable_text_without_type(module: &Module, variable: &Variable) -> String {
     let name = variable.qualified_name();
     match module.locate_static(variable, None, FileAddr(0)) {
-        Ok(StaticLocation::OptimizedOut) => String::new(),
+        // Of a static member that the linker left out, dsymutil keeps only the declaration.
+        Ok(StaticLocation::OptimizedOut) | Err(dwarf::Error::Unsupported(_)) => String::new(),
         location => format!("{name} {:?} {location:?} ", variable.place),
     }
 }
