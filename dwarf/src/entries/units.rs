@@ -296,10 +296,10 @@ impl Entries {
         self.linked(unit, addr).ok_or_else(nowhere)
     }
 
-    /// Returns the address of the image in an expression of a unit, where the program has something.
+    /// Returns the address of the image that an operand of an expression of a unit is.
     ///
     /// # Errors
-    /// The linker left out, or removed, what is there.
+    /// The linker left the variable or function out, or removed it.
     pub(crate) fn placed_operand(&self, unit: &Unit, addr: u64) -> Result<u64, Error> {
         let addr = self.linked_operand(unit, addr)?;
         match self.is_nowhere(addr) {
@@ -308,8 +308,8 @@ impl Entries {
         }
     }
 
-    /// Returns whether an address of the image is one that linkers write for what they removed: 0 or
-    /// another one before the first section, or one of the last (DWARF 6 issue 200609.1).
+    /// Returns whether linkers write this address for a removed section: 0, any other address before the first
+    /// section, or one of the last two (DWARF 6 issue 200609.1).
     fn is_nowhere(&self, addr: u64) -> bool {
         addr < self.first || addr >= u64::MAX - 1
     }

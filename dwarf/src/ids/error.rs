@@ -46,7 +46,7 @@ pub enum Error {
     /// An unknown form, operation or version.
     #[error("unsupported debug info: {0}")]
     Unsupported(String),
-    /// The linker has removed what is described.
+    /// The linker has removed the variable or function.
     #[error("removed by the linker: nothing in the program uses it")]
     Removed,
     /// Memory of the debuggee could not be read.

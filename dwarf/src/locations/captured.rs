@@ -16,7 +16,7 @@ use crate::types::{Member, TypeId, TypeKind};
 use gimli::{Expression, Operation};
 use std::cell::Cell;
 
-/// How rustc begins the name of a member that is a captured reference.
+/// Prefix of the name of a member that is a captured reference.
 const REFERENCE: &str = "_ref__";
 
 impl Module {

@@ -37,7 +37,7 @@ double: M_PI_4 0.78539816339744828, M_1_PI 0.31830988618379069, M_2_PI 0.6366197
 double: M_2_SQRTPI 1.1283791670955126, M_SQRT2 1.4142135623730951, M_SQRT1_2 0.70710678118654757
 ";
 
-/// What else those of Linux define on x86-64 and AArch64.
+/// Further constants in the headers of Linux, for x86-64 and AArch64.
 const LINUX: &str = "
 long: INT64_MIN -9223372036854775808, INT64_MAX 9223372036854775807, SSIZE_MAX 9223372036854775807
 long: CLOCKS_PER_SEC 1000000
@@ -72,7 +72,7 @@ int: LOG_ERR 3, LOG_WARNING 4, LOG_NOTICE 5, LOG_INFO 6, LOG_DEBUG 7
 void *: MAP_FAILED -1
 ";
 
-/// What else those of Apple's systems define.
+/// Further constants in the headers of Apple's systems.
 const APPLE: &str = "
 long long: INT64_MIN -9223372036854775808, INT64_MAX 9223372036854775807
 unsigned long long: UINT64_MAX 18446744073709551615

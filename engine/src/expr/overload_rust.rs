@@ -8,9 +8,9 @@ use crate::inspect::value::Ty;
 use dwarf::{Function, Language};
 use std::sync::Arc;
 
-/// Returns whether a parameter of an instance has its type whatever the argument is: the function's
-/// source says it, or the type of the object does. Only then an argument is converted to it; otherwise
-/// another instance is meant.
+/// Returns whether the type of an instance's parameter does not depend on the argument: it is fixed in the
+/// function's source, or by the type of the object. Only such a parameter converts a literal; for any other
+/// one, a literal of another type would choose another instance.
 pub(super) fn is_settled(known: &Candidate, parameter: &Ty) -> bool {
     let Some(code) = &known.code else {
         return false;

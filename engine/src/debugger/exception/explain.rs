@@ -31,7 +31,7 @@ const MAX_FUNCTION_BYTES: u64 = 1 << 16;
 /// Number of frames and of stack words to examine for an abort.
 const FRAMES: usize = 24;
 const WORDS: u64 = 512;
-/// What ends a program whose panics do not unwind.
+/// The reason for the end of a program whose panics abort.
 const ABORTED: &str = "a Rust panic (built with panic=abort)";
 
 impl Debugger {

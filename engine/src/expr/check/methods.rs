@@ -73,8 +73,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns whether a type of Rust has a method whose calls the compiler has all inlined, and that
-    /// reading does not answer whatever its arguments are.
+    /// Returns whether the compiler has inlined all calls of a method of a type of Rust. False for methods that the
+    /// debugger answers by reading: there the arguments are wrong.
     fn is_only_inlined_method(&self, ty: &Ty, name: &str) -> bool {
         if suggest::method_names(ty).contains(&name) {
             return false;

@@ -405,8 +405,8 @@ fn trait_functions(class: &Arc<DwarfTy>, name: &str) -> Vec<ResolvedFunction> {
     resolved.filter(is_of_trait).collect()
 }
 
-/// Returns the function of an operator that takes an operand as it is, or the only one that may take it:
-/// each with the type of its operand.
+/// Chooses among the functions of an operator, each with the type of its operand: the function with the
+/// operand's own type, or else the only function.
 fn function_for(
     mut fitting: Vec<(Ty, ResolvedFunction)>,
     operand: &Ty,

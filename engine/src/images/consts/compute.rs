@@ -14,7 +14,7 @@ const MAX_NODES: u32 = 256;
 /// Returns the value of another constant by its path.
 pub(super) type Find<'a> = dyn FnMut(&str) -> Result<Constant, String> + 'a;
 
-/// Computes the value of a constant from `: TYPE = EXPRESSION;` and whatever follows.
+/// Computes the value of a constant from `: TYPE = EXPRESSION;`. Ignores the text behind the semicolon.
 ///
 /// # Errors
 /// It is not what can be computed; why.

@@ -23,7 +23,7 @@ pub(super) struct Finder<'a> {
     open: Vec<u32>,
 }
 
-/// What a name means; `None`: no constant of this file.
+/// The constant of a name; `None`: this file has none.
 type Found<'a> = Result<Option<&'a Item>, String>;
 
 impl<'a> Finder<'a> {
