@@ -69,13 +69,13 @@ impl<'a> FunctionLookup<'a> {
         let names = names.chain(paths.iter().map(String::as_str)).chain([name]);
         let mut found = names.filter_map(|name| {
             let sees = |function: &Function| self.sees(name, function);
-            self.modules.functions_seen(name, place, sees)
+            let (loaded, mut functions) = self.modules.functions_seen(name, place, sees)?;
+            if !name.contains("::") {
+                functions.retain(|it| !is_associated(loaded, it));
+            }
+            (!functions.is_empty()).then_some((loaded, functions))
         });
-        let (loaded, mut functions) = found.next().or_else(|| self.imported(name))?;
-        if !name.contains("::") {
-            functions.retain(|it| !is_associated(loaded, it));
-        }
-        (!functions.is_empty()).then_some((loaded, functions))
+        found.next().or_else(|| self.imported(name))
     }
 
     /// Returns the functions of a bare name in the crate of a Rust function if it has only one of the
