@@ -154,6 +154,13 @@ fn configure(client: &mut DapClient, launch: i64) {
     client.response(launch).expect("the program starts");
 }
 
+/// Stops a program that waits for its debug info at its entry, and continues from there.
+fn start_without(client: &mut DapClient) {
+    client.request_ok("pause", json!({"threadId": 0}));
+    client.expect_stopped("entry");
+    client.continue_();
+}
+
 fn is_changed(body: &Value, name: &str) -> bool {
     body["reason"] == "changed" && body["module"]["name"] == name
 }
@@ -171,6 +178,7 @@ fn standing() -> (Server, Fixture, String, DapClient) {
     let set = client.set_breakpoints(&fixture, &["after_call"]);
     assert_eq!(set[0]["verified"], false, "{}", set[0]);
     configure(&mut client, launched);
+    start_without(&mut client);
     client.expect_stopped("function breakpoint");
     (server, fixture, id, client)
 }
@@ -188,6 +196,7 @@ fn standing_in_library(invalidated: bool) -> (Server, Fixture, [String; 2], DapC
     let launched = launch(&mut client, &program, invalidated);
     client.set_function_breakpoints(&["linked_twice"]);
     configure(&mut client, launched);
+    start_without(&mut client);
     client.expect_stopped("function breakpoint");
     (server, fixture, [id, library], client)
 }
@@ -294,12 +303,98 @@ fn debug_info_arrives_while_running() {
     let launched = launch(&mut client, &program, true);
     client.set_breakpoints(&fixture, &["beat"]);
     configure(&mut client, launched);
+    start_without(&mut client);
     client.wait_event_where("output", |body| body["category"] == "stdout");
     drop(server.open(&id));
     client.expect_stopped("breakpoint");
     client.expect_line(&fixture, "beat");
     assert_eq!(client.function_names()[..2], ["beat", "main"]);
     assert_eq!(client.count_events("invalidated"), 0, "nothing was shown");
+    client.disconnect();
+}
+
+/// A program that waits for its debug info, launched with `stopAtMain`.
+fn held_for_debug_info() -> (Server, Fixture, String, DapClient, Value) {
+    let fixture = build("c/loop.c");
+    let server = Server::new();
+    let (program, id) = server.strip(&fixture.program);
+    server.keep(&fixture.program, &id);
+    server.close(&id);
+    let mut client = server.spawn();
+    let abilities = json!({"adapterID": "stillpoint", "supportsProgressReporting": true});
+    client.request_ok("initialize", abilities);
+    let settings = json!({"program": program, "debuginfod": true, "stopAtMain": true});
+    let launched = client.send("launch", settings);
+    client.wait_event("initialized");
+    client.set_breakpoints(&fixture, &["call"]);
+    configure(&mut client, launched);
+    let progress = wait_for_fetching(&mut client, "loop");
+    assert_eq!(client.count_events("stopped"), 0);
+    (server, fixture, id, client, progress)
+}
+
+#[test]
+fn start_waits_for_the_program_s_debug_info() {
+    let (server, fixture, id, mut client, _) = held_for_debug_info();
+    drop(server.open(&id));
+    client.expect_stopped("entry");
+    assert_eq!(client.function_names()[0], "main");
+    assert_eq!(
+        client.top_frame()["source"]["path"],
+        json!(fixture.source),
+        "the debug info arrived before the program ran"
+    );
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "call");
+    client.disconnect();
+}
+
+#[test]
+fn cancelled_download_starts_the_program() {
+    let (server, _, id, mut client, progress) = held_for_debug_info();
+    let gate = server.open(&id);
+    client.request_ok("cancel", json!({"progressId": progress["progressId"]}));
+    client.expect_stopped("entry");
+    assert_eq!(client.function_names()[0], "main", "by its symbol");
+    assert_eq!(client.top_frame()["source"]["path"], Value::Null);
+    drop(gate);
+    client.disconnect();
+}
+
+#[test]
+fn session_ends_while_the_start_waits() {
+    for way in ["disconnect", "terminate"] {
+        let (server, _, id, mut client, _) = held_for_debug_info();
+        let gate = server.open(&id);
+        let running = server.waiting();
+        client.request_ok(way, Value::Null);
+        for pid in running {
+            assert!(process::ends(pid), "{pid}, {way}");
+        }
+        drop(gate);
+        if way == "terminate" {
+            client.wait_event("terminated");
+            client.disconnect();
+        }
+    }
+}
+
+#[test]
+fn stop_at_main_says_that_there_is_no_main() {
+    let fixture = build("c/loop.c");
+    let server = Server::new();
+    let (program, _) = server.strip(&fixture.program);
+    run(Command::new("strip").arg("--strip-all").arg(&program));
+    let mut client = server.spawn();
+    client.launch_program(&program, json!({"stopAtMain": true}));
+    client.configure();
+    assert_eq!(client.expect_exit(), 0);
+    let important = client.output("important");
+    assert!(
+        important.contains("No function `main` is known"),
+        "{important}"
+    );
     client.disconnect();
 }
 

@@ -90,6 +90,7 @@ impl Service<'_> {
                 }
             }
             debuginfod::advance(&mut self.session);
+            startup::release_if_ready(&mut self.session);
             self.serve_guests();
         }
         // Messages after the end get a response, too. Only this thread reads them.

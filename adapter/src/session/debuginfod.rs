@@ -1,6 +1,7 @@
 //! Debug info from debuginfod servers, if the setting `debuginfod` is on: runs elfutils'
 //! `debuginfod-find` for one module after another, each on a thread of its own. The session never
-//! waits for it.
+//! waits for it; a launched program waits for its own debug info before it starts, at most for
+//! [`MAX_HOLD`], so that `stopAtMain` and the first breakpoints are not passed.
 
 use super::reports::{FetchFailure, FetchResult, Report};
 use crate::protocol::InvalidatedEventBody;
@@ -13,11 +14,13 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{env, thread};
 
 const PROGRAM: &str = "debuginfod-find";
 const SERVERS: &str = "DEBUGINFOD_URLS";
+/// How long the start of a program waits for its debug info.
+pub const MAX_HOLD: Duration = Duration::from_secs(90);
 /// Maximum number of bytes kept of the tool's output, from its end.
 const MAX_OUTPUT_BYTES: usize = 1 << 13;
 /// Maximum number of characters shown of it.
@@ -41,6 +44,7 @@ pub struct Debuginfod {
 struct MissingDebugInfo {
     build_id: String,
     name: String,
+    is_program: bool,
 }
 
 /// One run of the tool. The process is killed on drop.
@@ -118,8 +122,11 @@ impl Debuginfod {
             return false;
         };
         if self.requested.insert(build_id.clone()) {
-            let name = info.name.clone();
-            self.waiting.push_back(MissingDebugInfo { build_id, name });
+            self.waiting.push_back(MissingDebugInfo {
+                build_id,
+                name: info.name.clone(),
+                is_program: info.is_program,
+            });
         }
         true
     }
@@ -133,6 +140,14 @@ impl Debuginfod {
             percentage: None,
             cancellable: true,
         })
+    }
+
+    /// Returns true until the program's own debug info has arrived, or is not fetched any more.
+    pub fn is_program_awaited(&self) -> bool {
+        let fetched = self.fetch.iter().map(|fetch| &fetch.wanted);
+        let arrived = self.arrived.iter().map(|(wanted, _)| wanted);
+        let mut all = self.waiting.iter().chain(fetched).chain(arrived);
+        all.any(|wanted| wanted.is_program)
     }
 
     /// Cancels the current fetch.

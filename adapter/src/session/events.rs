@@ -47,7 +47,10 @@ pub fn report(session: &mut Session, event: Event) {
         Event::ModuleUnloaded(id) => module_unloaded(session, id),
         // The client does not know these.
         Event::BreakpointChanged(id)
-            if session.own_breakpoints.has(id) || session.debugger.is_own_tracepoint(id) => {}
+            if session.own_breakpoints.has(id) || session.debugger.is_own_tracepoint(id) =>
+        {
+            own_breakpoints::changed(session);
+        }
         Event::BreakpointChanged(id) => breakpoint_changed(session, id),
         Event::BreakpointRemoved(id, why) => breakpoint_removed(session, id, why),
         Event::Output { stream, bytes } => output(session, stream, &bytes),

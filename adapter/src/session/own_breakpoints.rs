@@ -5,7 +5,7 @@
 use crate::session::Session;
 use engine::{
     BreakpointId, BreakpointInfo, BreakpointOptions, ExceptionBreakpoint, ExceptionFilter,
-    FunctionBreakpoint,
+    FunctionBreakpoint, ProblemKind,
 };
 
 /// The client's breakpoints of these kinds, and the session's own.
@@ -32,13 +32,21 @@ enum MainStop {
     Wanted,
     /// Set.
     Set(BreakpointId),
+    /// Set, and the client knows that there is no such function so far.
+    Reported(BreakpointId),
+}
+
+impl MainStop {
+    fn is(self, id: BreakpointId) -> bool {
+        matches!(self, Self::Set(own) | Self::Reported(own) if own == id)
+    }
 }
 
 impl OwnBreakpoints {
     /// Returns true if a breakpoint is one of these.
     pub fn has(&self, id: BreakpointId) -> bool {
         let traced = self.traced.as_ref().and_then(|(_, id)| *id);
-        self.main == MainStop::Set(id) || traced == Some(id) || self.throws.contains(&id)
+        self.main.is(id) || traced == Some(id) || self.throws.contains(&id)
     }
 }
 
@@ -55,6 +63,23 @@ pub fn set_functions(
 pub fn arm_main(session: &mut Session) {
     session.own_breakpoints.main = MainStop::Wanted;
     set(session);
+    changed(session);
+}
+
+/// Handles a change of one of these: reports once that no function `main` was found.
+pub fn changed(session: &mut Session) {
+    let MainStop::Set(id) = session.own_breakpoints.main else {
+        return;
+    };
+    let info = session.debugger.breakpoint(id);
+    let problem = info.and_then(|info| info.problem);
+    if problem.is_some_and(|problem| problem != ProblemKind::Searching) {
+        session.own_breakpoints.main = MainStop::Reported(id);
+        session.important_note(
+            "No function `main` is known (`stopAtMain`): the program's symbols do not have it. \
+             Install its debug info, or use `stopOnEntry`.\n",
+        );
+    }
 }
 
 /// Sets a breakpoint on a function whose call is to be traced, or (`None`) removes it.
@@ -70,9 +95,7 @@ pub fn set_traced(
 
 /// Handles a hit: returns the client's breakpoints, and whether that on `main` was hit.
 pub fn hit(session: &mut Session, mut ids: Vec<BreakpointId>) -> (Vec<BreakpointId>, bool) {
-    let at_main = ids
-        .iter()
-        .any(|id| session.own_breakpoints.main == MainStop::Set(*id));
+    let at_main = ids.iter().any(|id| session.own_breakpoints.main.is(*id));
     ids.retain(|id| !session.own_breakpoints.has(*id));
     if at_main {
         session.own_breakpoints.main = MainStop::Off;
@@ -146,7 +169,10 @@ fn set(session: &mut Session) -> Vec<BreakpointInfo> {
     if own.main != MainStop::Off
         && let Some(id) = ids.next()
     {
-        own.main = MainStop::Set(id);
+        own.main = match own.main {
+            MainStop::Reported(_) => MainStop::Reported(id),
+            MainStop::Off | MainStop::Wanted | MainStop::Set(_) => MainStop::Set(id),
+        };
     }
     if let Some((_, id)) = &mut own.traced {
         *id = ids.next();

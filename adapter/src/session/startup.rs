@@ -3,12 +3,13 @@
 //! `initialized` is sent as soon as the program is held. The response to `launch` follows that to
 //! `configurationDone`, as clients written for gdb expect; a client that sends nothing because it
 //! waits for the response (debugger-cli) gets it earlier. The program is released after
-//! `configurationDone`.
+//! `configurationDone`, and after its debug info was fetched, if `debuginfod` fetches it.
 
 use crate::protocol::RequestError;
 use crate::protocol::{ProcessEventStartMethod, Response};
 use crate::session::Session;
 use crate::session::core_file::Unpacking;
+use crate::session::debuginfod::MAX_HOLD;
 use crate::session::events;
 use crate::session::opening::Opening;
 use crate::session::own_breakpoints;
@@ -62,6 +63,8 @@ enum Stage {
     Opening(Opening),
     /// The program is held.
     Held,
+    /// The program is held for its debug info, which is being fetched; at most until this time.
+    Fetching { until: Instant },
     /// The program has been released.
     Released,
 }
@@ -154,7 +157,8 @@ impl Startup {
             | Stage::Awaited
             | Stage::Core(_)
             | Stage::Opening(_)
-            | Stage::Held => Some(State::Held),
+            | Stage::Held
+            | Stage::Fetching { .. } => Some(State::Held),
             Stage::Released => None,
         }
     }
@@ -286,24 +290,55 @@ pub fn advance(session: &mut Session) {
         on_event(session, event);
     }
     if session.startup.configured {
-        session.startup.stage = Stage::Released;
         answer(session);
-        if session.debugger.state() == State::Ended {
+        let until = Instant::now() + MAX_HOLD;
+        session.startup.stage = Stage::Fetching { until };
+        if session.debugger.state() != State::Ended {
+            events::announce(session);
+        }
+        release_if_ready(session);
+    }
+}
+
+/// Releases the program after the client's configuration, unless it waits for its debug info.
+pub fn release_if_ready(session: &mut Session) {
+    let Stage::Fetching { until } = session.startup.stage else {
+        return;
+    };
+    if is_held_for_debug_info(session) {
+        if Instant::now() < until {
             return;
         }
-        events::announce(session);
-        let stop = session.settings.stop_on_entry;
-        if session.settings.stop_at_main && !session.settings.no_debug {
-            own_breakpoints::arm_main(session);
-        }
-        match session.debugger.release(stop) {
-            // A core file stops where it is.
-            Ok(()) if session.debugger.is_post_mortem() => {}
-            Ok(()) if session.startup.was_attached() && !stop => session.report_continued(),
-            Ok(()) => {}
-            Err(error) => session.important_note(&format!("Cannot resume the program: {error}\n")),
-        }
+        session.console(&format!(
+            "The program starts without its debug info: it has not arrived within {} s. Breakpoints \
+             bind when it arrives.\n",
+            MAX_HOLD.as_secs()
+        ));
     }
+    session.startup.stage = Stage::Released;
+    if session.debugger.state() != State::Held {
+        return;
+    }
+    let stop = session.settings.stop_on_entry;
+    if session.settings.stop_at_main && !session.settings.no_debug {
+        own_breakpoints::arm_main(session);
+    }
+    match session.debugger.release(stop) {
+        // A core file stops where it is.
+        Ok(()) if session.debugger.is_post_mortem() => {}
+        Ok(()) if session.startup.was_attached() && !stop => session.report_continued(),
+        Ok(()) => {}
+        Err(error) => session.important_note(&format!("Cannot resume the program: {error}\n")),
+    }
+}
+
+/// Returns true while the start of a launched program waits for its debug info. A stop at its entry
+/// needs none, and a process that was attached to is not kept from its work.
+fn is_held_for_debug_info(session: &Session) -> bool {
+    session.debuginfod.is_program_awaited()
+        && !session.startup.was_attached()
+        && !session.settings.stop_on_entry
+        && session.debugger.state() == State::Held
 }
 
 /// Sends the response to `launch` or `attach`, if it is due.
@@ -364,6 +399,7 @@ pub fn deadline(session: &mut Session) -> Option<Instant> {
         (Stage::Held, _) if startup.pending.is_some() => {
             startup.last_request.map(|at| at + QUIET_PERIOD)
         }
+        (Stage::Fetching { until }, _) => Some(*until),
         _ => None,
     }
 }
@@ -373,6 +409,7 @@ pub fn deadline(session: &mut Session) -> Option<Instant> {
 pub fn on_deadline(session: &mut Session) {
     match (&session.startup.stage, session.startup.termination) {
         (Stage::Held, _) => answer(session),
+        (Stage::Fetching { .. }, _) => release_if_ready(session),
         (Stage::Terminal(_), _) => fail(
             session,
             RequestError::Start("the terminal did not start the program".to_owned()),
