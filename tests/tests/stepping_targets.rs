@@ -57,6 +57,81 @@ fn calls_of_a_line_are_step_targets() {
     }
 }
 
+/// Stops at a line, and returns the names of its targets.
+fn names_at(client: &mut DapClient, fixture: &Fixture, line: &str) -> Vec<String> {
+    client.continue_to(fixture, line);
+    let found = targets(client);
+    found.into_iter().map(|(name, _)| name).collect()
+}
+
+#[test]
+fn calls_behind_arguments_on_other_lines_are_targets() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler);
+        let Some(fixture) = Fixture::build("stepping/arguments.cpp", flags) else {
+            continue;
+        };
+        for call in ["call", "branch"] {
+            if (call, compiler) == ("branch", Compiler::Gcc) {
+                // Its table cannot tell the call from the argument that it evaluates first.
+                continue;
+            }
+            let mut client = DapClient::stopped_at(&fixture, call);
+            let found = targets(&mut client);
+            let mut names = labels(&found);
+            names.sort_unstable();
+            let expected: &[&str] = match call {
+                "call" => &["first", "first", "second", "second", "sum"],
+                _ => &["first", "second", "sum"],
+            };
+            assert_eq!(names, expected, "{compiler:?}, {call}");
+            step_into(&mut client, &found, "sum");
+            client.expect_line(&fixture, "sum");
+            client.disconnect();
+        }
+    }
+}
+
+#[test]
+fn other_statements_are_no_targets() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler);
+        let Some(fixture) = Fixture::build("stepping/arguments.cpp", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "call");
+        client.set_breakpoints(&fixture, &["loop", "body", "guard"]);
+        let of_loop = names_at(&mut client, &fixture, "loop");
+        assert!(
+            !of_loop.contains(&"sum".to_owned()),
+            "{compiler:?}, {of_loop:?}"
+        );
+        assert!(
+            !of_loop.contains(&"second".to_owned()),
+            "{compiler:?}, {of_loop:?}"
+        );
+        assert_eq!(names_at(&mut client, &fixture, "body"), ["second"]);
+        let of_guard = names_at(&mut client, &fixture, "guard");
+        assert_eq!(of_guard, ["Guard::Guard"], "{compiler:?}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn calls_of_rust_behind_arguments_are_targets() {
+    let fixture = Fixture::of("stepping/arguments.rs");
+    let mut client = DapClient::stopped_at(&fixture, "call");
+    let found = targets(&mut client);
+    let names: Vec<&str> = labels(&found)
+        .iter()
+        .filter_map(|it| it.rsplit("::").next())
+        .collect();
+    assert_eq!(names, ["first", "second", "second", "first", "sum"]);
+    step_into(&mut client, &found, labels(&found)[4]);
+    client.expect_line(&fixture, "sum");
+    client.disconnect();
+}
+
 #[test]
 fn virtual_call_can_be_a_step_target() {
     let fixture = Fixture::of("stepping/targets.cpp");

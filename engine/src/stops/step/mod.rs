@@ -8,6 +8,7 @@ pub(crate) mod filter;
 mod into;
 pub(crate) mod region;
 pub(crate) mod start;
+mod statement;
 mod step_end;
 pub(crate) mod step_instruction;
 pub(crate) mod step_out;

@@ -2,7 +2,9 @@
 
 use super::filter::StepFilters;
 use crate::images::modules::Modules;
-use dwarf::{FileAddr, Function, InlinedSubroutine, LoadAddr, LoadBias, ScopeKind, SourceLocation};
+use dwarf::{
+    FileAddr, Function, InlinedSubroutine, LineRow, LoadAddr, LoadBias, ScopeKind, SourceLocation,
+};
 use std::sync::Arc;
 
 /// The line or the inlined call that a step has to leave.
@@ -45,6 +47,17 @@ impl Start {
             bias: loaded.bias,
             inlined,
         })
+    }
+
+    /// Returns the line that the frame of the step shows at an address with this row: that of the
+    /// outermost call that is inlined into the frame there, if any.
+    pub fn line_shown(&self, row: &LineRow, addr: FileAddr) -> Option<SourceLocation> {
+        let calls = inlined_at(&self.function, addr).len();
+        let Some(outermost) = calls.checked_sub(self.inlined.len() + 1) else {
+            return row.location.clone();
+        };
+        let frames = self.function.frames_at(addr);
+        frames.get(outermost)?.inlined?.call_site.clone()
     }
 
     /// Returns the innermost frame at `pc` (inlined calls are frames) whose line steps stop in.

@@ -31,6 +31,9 @@ impl StepRange {
         filters: &StepFilters,
         addr: FileAddr,
     ) -> Option<usize> {
+        if self.arguments.is_some_and(|it| it.contains(addr)) {
+            return None;
+        }
         let row = rows(addr)?;
         let inlined = inlined_at(&self.start.function, addr);
         let begins = row.range.start == addr;
@@ -110,15 +113,7 @@ impl StepRange {
         let Some(deeper) = inlined.strip_prefix(self.start.inlined.as_slice()) else {
             return Part::Elsewhere;
         };
-        let frames = function.frames_at(addr);
-        let line = match deeper.len().checked_sub(1) {
-            None => row.location.as_ref(),
-            Some(inner) => {
-                let called = frames.get(inner).and_then(|frame| frame.inlined);
-                called.and_then(|call| call.call_site.as_ref())
-            }
-        };
-        match line {
+        match self.start.line_shown(&row, addr) {
             Some(line) if line.line != ours.line || line.file != ours.file => Part::Elsewhere,
             Some(_) => {
                 let begun = self.begun_calls(&inlined, addr);

@@ -7,9 +7,10 @@ use super::dispatch::Sending;
 use super::filter::StepFilters;
 use super::region::{Loop, Region};
 use super::start::{Start, inlined_at};
+use super::statement::statement;
 use super::{Plan, Target, Verdict, View};
 use crate::arch::Instruction;
-use dwarf::{FrameAddress, LoadAddr};
+use dwarf::{AddrRange, FileAddr, FrameAddress, LoadAddr};
 
 /// How a step handles calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +52,8 @@ pub struct StepRange {
     pub(super) sp: u64,
     /// The future whose body this is.
     pub(super) coroutine: Option<Coroutine>,
+    /// The code up to the call to enter, if that is behind arguments on other lines.
+    pub(super) arguments: Option<AddrRange<FileAddr>>,
     /// Whether another column of the line ends the step.
     pub(super) statements: bool,
     /// Whether a return of the frame ends the step in any code, also where filters apply.
@@ -93,6 +96,10 @@ impl StepRange {
             statements,
             ..Self::new(start, mode, view.filters)
         };
+        if let Mode::IntoCall(at) = mode {
+            let at = plan.start.bias.file(at);
+            plan.arguments = statement(view, &plan.start).filter(|it| it.contains(at));
+        }
         let verdict = plan.leave(view);
         (plan, verdict)
     }
@@ -112,6 +119,7 @@ impl StepRange {
             out: None,
             sp: 0,
             coroutine: None,
+            arguments: None,
             statements: false,
             ends_at_return: false,
         }
@@ -122,9 +130,11 @@ impl StepRange {
         self.ends_at_return = true;
     }
 
-    /// Returns the region of `start` from the pc on, including inlined calls.
+    /// Returns the region of `start` from the pc on, including inlined calls, and arguments on
+    /// other lines of a call that follows.
     pub fn region(start: Start, view: &View<'_>) -> Region {
         let mut plan = Self::new(start, Mode::Over, view.filters);
+        plan.arguments = statement(view, &plan.start);
         plan.find_region(view);
         plan.region
     }
@@ -320,6 +330,7 @@ impl StepRange {
         self.sp = view.registers.sp();
         self.out = view.out();
         self.coroutine = None;
+        self.arguments = None;
         self.region = Region::default();
     }
 
