@@ -325,3 +325,31 @@ fn kill_during_call_ends_the_session() {
     assert_eq!(client.expect_exit(), 128 + 9);
     client.disconnect();
 }
+
+#[test]
+fn arguments_of_wide_and_narrow_floats_are_exact() {
+    let fixture = Fixture::of("c/wide_floats.c");
+    let mut client = DapClient::stopped_at(&fixture, "stop");
+    for (call, expected) in [
+        // 2^53 + 1 is no `double`.
+        ("same(9007199254740993)", "9007199254740993"),
+        ("same(9007199254740993ull)", "9007199254740993"),
+        ("same(-9007199254740993)", "-9007199254740993"),
+        ("same(9007199254740993.0L)", "9007199254740993"),
+        ("same(1.0L / 3) == 1.0L / 3", "1"),
+        ("half(1.5L)", "0.75"),
+        ("half((long double)1.5)", "0.75"),
+        ("half(1.5f)", "0.75"),
+        ("half(precise)", "4503599627370496.5"),
+        ("third(1.5)", "0.5"),
+        ("third(3)", "1"),
+        ("narrow(0.25)", "0.5"),
+        ("narrow(plain)", "1"),
+        // The nearest `float`; by way of `double` it is 1.
+        ("rounded(1.0000000596046448L) > 1", "1"),
+        ("count(precise)", "9007199254740993"),
+    ] {
+        assert_eq!(client.evaluate(call), expected, "{call}");
+    }
+    client.disconnect();
+}

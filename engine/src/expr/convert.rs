@@ -1,7 +1,7 @@
 //! Conversions between types: casts, and the encoding of stored values.
 
 use super::arith::Operand;
-use super::{EvalContext, lex, messages};
+use super::{EvalContext, lex, messages, soft};
 use crate::ids::error::Error;
 use crate::inspect::library;
 use crate::inspect::value::location::Bytes;
@@ -46,21 +46,30 @@ pub fn plain(target: &dyn Target, value: &Value) -> Result<Value, Error> {
 /// # Errors
 /// The value is not a number, or cannot be read.
 pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
+    let (scalar, bits) = scalar_of(target, value)?;
+    let number = scalar.number(bits);
+    Ok(Operand { number })
+}
+
+/// Returns the encoding and the bits of what [`operand`] returns as a number, which a number of 64
+/// bits cannot have without loss. Of a complex number, they are the real part's.
+fn scalar_of(target: &dyn Target, value: &Value) -> Result<(Scalar, u128), Error> {
     let value = plain(target, value)?;
     let Some(scalar) = super::check::scalar(&value.ty) else {
         let addr = value.address().ok_or(Error::OptimizedOut)?;
-        let number = Number::Int(Int::new(u128::from(addr.0), 8, false));
-        return Ok(Operand { number });
+        return Ok((Scalar::new(ScalarKind::Address, 8), u128::from(addr.0)));
     };
-    let number = scalar.number(value.raw(target)?);
-    let number = match (value.bits, number) {
-        (Some(field), Number::Int(int)) => {
-            let promoted = scalar.of_bit_field(field.size);
-            promoted.number(int.value() as u128)
+    let bits = value.raw(target)?;
+    Ok(match (value.bits, scalar.kind, scalar.number(bits)) {
+        (Some(field), _, Number::Int(int)) => {
+            (scalar.of_bit_field(field.size), int.value() as u128)
         }
-        (_, number) => number,
-    };
-    Ok(Operand { number })
+        (_, ScalarKind::Complex(format), _) => {
+            let part = Scalar::new(ScalarKind::Float(format), scalar.size / 2);
+            (part, bits & u128::MAX >> (128 - 8 * u32::from(part.size.clamp(1, 16))))
+        }
+        _ => (scalar, bits),
+    })
 }
 
 /// Returns whether a value counts as true: an optional or smart pointer if it has an object.
@@ -71,15 +80,6 @@ pub fn truth(target: &dyn Target, value: &Value) -> Result<bool, Error> {
     match library::truth(target, value) {
         Some(truth) => truth,
         None => Ok(operand(target, value)?.is_true()),
-    }
-}
-
-/// Converts a float to an integer type as Rust's `as` does: to the nearest value that the type has.
-fn saturated(value: f64, to: Scalar) -> u128 {
-    let unused = 128 - 8 * u32::from(to.size.clamp(1, 16));
-    match to.is_signed() {
-        true => (value as i128).clamp(i128::MIN >> unused, i128::MAX >> unused) as u128,
-        false => (value as u128).min(u128::MAX >> unused),
     }
 }
 
@@ -114,27 +114,12 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
             return Err(no_cast(value, ty));
         }
         Shape::Scalar(to) => {
-            let from = operand(target, value)?;
-            match (to.kind, from.number) {
-                (ScalarKind::Bool, _) => u128::from(from.is_true()),
-                (ScalarKind::Float(format), number) => {
-                    let number = match number {
-                        Number::Int(int) => int.to_f64(),
-                        Number::Float(value) => value,
-                    };
-                    match format.encode(number) {
-                        Some(bits) => bits,
-                        None => return Err(no_cast(value, ty)),
-                    }
-                }
-                (ScalarKind::Complex(_), _) => return Err(no_cast(value, ty)),
-                (_, Number::Int(int)) => int.value() as u128,
-                (_, Number::Float(value)) if context.language() == Language::Rust => {
-                    saturated(value, to)
-                }
-                (_, Number::Float(value)) if to.is_signed() => value as i128 as u128,
-                (_, Number::Float(value)) if value < 0.0 => value as i128 as u128,
-                (_, Number::Float(value)) => value as u128,
+            let (from, bits) = scalar_of(target, value)?;
+            match to.kind {
+                ScalarKind::Complex(_) => return Err(no_cast(value, ty)),
+                ScalarKind::Float(_) => soft::converted(from, bits, to),
+                _ if context.language() == Language::Rust => soft::saturated(from, bits, to),
+                _ => soft::converted(from, bits, to),
             }
         }
         Shape::Enumeration(_) | Shape::Pointer(_, PointerKind::Raw) => {
