@@ -7,6 +7,7 @@ use dwarf::{
     CallerFrame, FileAddr, FrameContext, LoadAddr, LoadBias, Location, Machine, Register,
     Registers, StaticLocation, Term,
 };
+use object::{Object, ObjectSection};
 
 const STACK: u64 = 0x7fff_0000;
 
@@ -384,4 +385,75 @@ fn cfa_of(module: &dwarf::Module, pc: FileAddr, registers: &Registers) -> Option
     let address = dwarf::FrameAddress::Pc(LoadAddr(pc.0));
     let unwound = unwinder.unwind(&One(module), &stack, address, registers);
     unwound.ok().map(|unwound| unwound.cfa)
+}
+
+/// gcc gives thread-local variables no location on aarch64, and records no symbol for those that only
+/// their unit can name. Each is found by its initial value.
+#[test]
+fn thread_locals_that_only_their_unit_can_name() {
+    if !skips::has_command("aarch64-linux-gnu-g++") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = "static thread_local int plain = 70; int *of_other() { return &plain; }\n\
+                 int *plain_of_function() { static thread_local int slot = 30; return &slot; }\n";
+    let locals = r#"
+namespace ns {
+static thread_local int slot = 3;
+thread_local int open = 4;
+namespace { thread_local int hidden = 9; static thread_local int hidden_twice = 10; }
+}
+namespace { thread_local int unnamed = 5; }
+static thread_local int plain = 7;
+thread_local int known = 8;
+struct C { static thread_local int member; };
+thread_local int C::member = 1;
+int use() {
+    int sum = plain++ + ns::slot++ + ns::open++ + ns::hidden + ns::hidden_twice;
+    return sum + unnamed + known + C::member;
+}
+"#;
+    for (name, text) in [("locals.cpp", locals), ("other.cpp", other)] {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    let built = std::process::Command::new("aarch64-linux-gnu-g++")
+        .args("-g -shared -fPIC -nostdlib other.cpp locals.cpp -o image".split(' '))
+        .current_dir(folder.path())
+        .status();
+    assert!(built.expect("a compiler").success());
+    let path = folder.path().join("image");
+    let module = dwarf::Module::open(&path).expect("an image");
+    let bytes = std::fs::read(&path).expect("the file");
+    let file = object::File::parse(&*bytes).expect("an image");
+    let initial = file.section_by_name(".tdata").expect("thread-local data");
+    let initial = initial.data().expect("its bytes");
+    let value = |variable: &dwarf::Variable| {
+        let offset = usize::try_from(module.thread_local_offset(variable)?).ok()?;
+        let bytes = initial.get(offset..offset + 4)?;
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    };
+    let known = [
+        ("slot", &[3, 30][..]),
+        ("open", &[4]),
+        ("hidden", &[9]),
+        ("hidden_twice", &[10]),
+        ("unnamed", &[5]),
+        ("plain", &[7, 70]),
+        ("known", &[8]),
+        ("C::member", &[1]),
+    ];
+    for (name, expected) in known {
+        let found = module.statics_named(name, None);
+        for variable in &found {
+            let at = variable.declaration.as_ref().expect("a declaration");
+            let is_other = at.file.path.ends_with("other.cpp");
+            let expected = if is_other {
+                expected[expected.len() - 1]
+            } else {
+                expected[0]
+            };
+            assert_eq!(value(variable), Some(expected), "{name} of {:?}", at.file);
+        }
+        assert!(!found.is_empty(), "{name}");
+    }
 }

@@ -174,6 +174,23 @@ impl SymbolTable {
     }
 }
 
+/// Returns the offset of the only thread-local variable of a source file that no other file can name
+/// and whose symbol's raw name fits; `file` is the file's name without folders.
+pub(crate) fn thread_local_of_file(
+    image: &Image,
+    debug: Option<&Image>,
+    file: &[u8],
+    fits: impl Fn(&str) -> bool,
+) -> Option<u64> {
+    match &image.format {
+        Format::Elf(_) => match *elf::symbols::thread_locals_of_file(image, debug, file, fits) {
+            [offset] => Some(offset),
+            _ => None,
+        },
+        Format::MachO(_) => None,
+    }
+}
+
 /// Returns whether an image has symbols.
 pub(crate) fn has_symbols(image: &Image) -> bool {
     match &image.format {

@@ -3,11 +3,12 @@
 use crate::entries::constant::{constant, fit};
 use crate::entries::units::{Value as Attribute, flag};
 use crate::file::R;
+use crate::file::symbol_table::thread_local_of_file;
 use crate::functions::variable::{Variable, VariableKind};
-use crate::ids::DieRef;
 use crate::ids::addr::{FileAddr, LoadAddr};
 use crate::ids::error::Error;
 use crate::ids::register::Register;
+use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::locations::evaluate::{MAX_DEPTH, Scope, simple_address, unit_of};
 use crate::locations::{FrameContext, Location, Piece, undescribed_bits};
@@ -116,7 +117,14 @@ impl Module {
         let name = &*variable.name;
         let symbols = self.symbol_table();
         if !in_function(info, variable.id) || flag(&entry, gimli::DW_AT_external) {
-            let symbol = info.linkage_name(unit, &entry).unwrap_or(name);
+            if unit.language == Language::Cpp && !variable.is_external {
+                let path = unit.raw.name.as_ref()?.slice();
+                let file = path.rsplit(|byte| *byte == b'/').next()?;
+                let fits = |symbol: &str| is_internal(symbol, &variable.namespace, name);
+                return thread_local_of_file(&self.image, self.debug_image(), file, fits);
+            }
+            let symbol = info.mangled_name(unit, &entry);
+            let symbol = symbol.as_deref().unwrap_or(name);
             return symbols.thread_local(|it| it == symbol);
         }
         // Of an optimized function, it may as well be a variable that was optimized out.
@@ -125,6 +133,22 @@ impl Module {
         }
         symbols.thread_local(|symbol| is_in_function(symbol, name))
     }
+}
+
+/// Returns whether a symbol is of a variable of C++ with internal linkage: `_ZL4name`, `_ZN5spaceL4nameE`; there
+/// is no `L` if only an unnamed namespace gives it that linkage (Itanium C++ ABI, 5.1.2).
+fn is_internal(symbol: &str, namespace: &str, name: &str) -> bool {
+    if namespace.is_empty() {
+        return symbol.strip_prefix("_ZL") == Some(&format!("{}{name}", name.len()));
+    }
+    let part = |it: &str| match it {
+        "(anonymous namespace)" => "12_GLOBAL__N_1".to_owned(),
+        _ => format!("{}{it}", it.len()),
+    };
+    let spaces: String = namespace.split("::").map(part).collect();
+    let inside = symbol.strip_prefix("_ZN");
+    let inside = inside.and_then(|it| it.strip_prefix(&*spaces)?.strip_suffix('E'));
+    inside.is_some_and(|it| it.strip_prefix('L').unwrap_or(it) == part(name))
 }
 
 /// Returns whether a symbol is of a static variable in a function: `name.0` (gcc), or `_ZZ`, the

@@ -209,6 +209,37 @@ pub(crate) fn functions_spelled_with(
     found
 }
 
+/// Returns the offsets of the thread-local variables of one source file that no other file can name.
+/// Their symbols follow the symbol of the file, which has its name without folders; `fits` is asked
+/// for their raw names. Costs a scan of the table.
+pub(crate) fn thread_locals_of_file(
+    image: &Image,
+    debug: Option<&Image>,
+    file: &[u8],
+    fits: impl Fn(&str) -> bool,
+) -> Vec<u64> {
+    /// `STT_FILE`, `STT_TLS`; `STB_LOCAL` is zero.
+    const FILE: u8 = 4;
+    const LOCAL_TLS: u8 = 6;
+    let mut found = Vec::new();
+    let [(holder, kind), _] = tables(image, debug);
+    for (data, strings) in records(holder, kind) {
+        let mut is_of_file = false;
+        for raw in data.chunks_exact(SYMBOL_SIZE) {
+            let Some((name, info, _, value, _)) = raw_symbol(raw) else {
+                continue;
+            };
+            let name = || name_at(strings, name).unwrap_or_default();
+            match info {
+                FILE => is_of_file = name().as_bytes() == file,
+                LOCAL_TLS if is_of_file && fits(name()) => found.push(value),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
 fn raw_symbol(raw: &[u8]) -> Option<(u32, u8, u16, u64, u64)> {
     Some((
         u32_at(raw, 0)?,
