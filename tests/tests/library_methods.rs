@@ -138,3 +138,94 @@ fn rust() {
         ],
     );
 }
+
+#[test]
+fn texts_of_exceptions_come_from_their_classes() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some(fixture) = Fixture::build("cpp/texts_of_exceptions.cpp", Flags::new(compiler))
+        else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "caught");
+        for (expression, text) in [
+            ("error.what()", "thrown text"),
+            ("plain.what()", "plain text"),
+            ("inherits.what()", "inherited text"),
+            ("second.what()", "second text"),
+            ("own.what()", "own text"),
+            ("none.what()", "std::bad_alloc"),
+            ("reference.what()", "inherited text"),
+            ("pointers[0]->what()", "plain text"),
+            ("pointers[1]->what()", "inherited text"),
+            ("pointers[2]->what()", "second text"),
+            ("pointers[3]->what()", "own text"),
+        ] {
+            let found = client.evaluate(expression);
+            assert!(
+                found.ends_with(&format!("\"{text}\"")),
+                "{compiler:?}, {expression}: {found}"
+            );
+        }
+        assert_eq!(
+            client.evaluate("strcmp(error.what(), \"thrown text\")"),
+            "0"
+        );
+        client.disconnect();
+    }
+}
+
+#[test]
+fn iterators_over_pieces_of_memory_have_operators() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some(fixture) = Fixture::build("cpp/texts_of_exceptions.cpp", Flags::new(compiler))
+        else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "caught");
+        for (expression, expected) in [
+            ("*(first + 130)", "-131"),
+            ("first[131]", "-132"),
+            ("middle[-140]", "-111"),
+            ("*(middle - 140)", "-111"),
+            ("*(first + 499)", "299"),
+            ("first + 500 == last", "true"),
+            ("first + 300 > middle", "true"),
+            ("bit < end && bit != end", "true"),
+            ("last - first", "500"),
+            ("(first + 300) - (middle + 3)", "47"),
+            ("last - middle", "250"),
+            ("end - bit", "30"),
+            ("bit - end", "-30"),
+        ] {
+            assert_eq!(
+                client.evaluate(expression),
+                expected,
+                "{compiler:?}, {expression}"
+            );
+        }
+        client.disconnect();
+    }
+}
+
+#[test]
+fn traits_of_types_need_no_debug_info() {
+    let fixture = Fixture::of("cpp/texts_of_exceptions.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "template");
+    for (expression, expected) in [
+        ("std::is_same<int, int>::value", "true"),
+        ("std::is_same<T, int>::value", "true"),
+        ("std::is_same_v<T, long>", "false"),
+        ("std::is_same<int, const int>::value", "false"),
+        ("std::is_same<int, int *>::value", "false"),
+        ("std::is_same<char *, const char *>::value", "false"),
+        ("std::is_same<long, long long>::value", "false"),
+        ("std::is_same<std::runtime_error, Inherits>::value", "false"),
+        ("std::is_integral<T>::value && value == 0", "true"),
+        ("std::is_floating_point_v<double>", "true"),
+        ("std::is_signed<unsigned>::value", "false"),
+        ("std::is_pointer<char *>::value", "true"),
+    ] {
+        assert_eq!(client.evaluate(expression), expected, "{expression}");
+    }
+    client.disconnect();
+}

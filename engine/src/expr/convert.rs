@@ -66,7 +66,10 @@ fn scalar_of(target: &dyn Target, value: &Value) -> Result<(Scalar, u128), Error
         }
         (_, ScalarKind::Complex(format), _) => {
             let part = Scalar::new(ScalarKind::Float(format), scalar.size / 2);
-            (part, bits & u128::MAX >> (128 - 8 * u32::from(part.size.clamp(1, 16))))
+            (
+                part,
+                bits & u128::MAX >> (128 - 8 * u32::from(part.size.clamp(1, 16))),
+            )
         }
         _ => (scalar, bits),
     })

@@ -22,6 +22,9 @@ impl Checker<'_> {
         if self.language != Language::Cpp {
             return None;
         }
+        if let Some(holds) = self.trait_of_std(path, node) {
+            return Some(holds);
+        }
         let (class, name) = path.rsplit_once("::")?;
         if name == "npos" {
             let kind = Kind::Constant(u128::from(u64::MAX));

@@ -58,6 +58,9 @@ impl Checker<'_> {
         if let Some(call) = self.rust_method(&of, name, &arguments, node)? {
             return Ok(call);
         }
+        if let Some(call) = self.text_of_exception(&of, name, &arguments, node) {
+            return Ok(call);
+        }
         if self.is_only_inlined_method(&of.ty, name) {
             let span = self.last_name(inner(member), name);
             return Err(wrong(messages::only_inlined(name), &span));
@@ -437,7 +440,11 @@ fn is_view(ty: &Ty) -> bool {
 }
 
 /// Returns the arguments of a C++ member function: the object's address first.
-fn with_object<'t>(object: Expr<'t>, arguments: &[Expr<'t>], node: &'t Node) -> Vec<Expr<'t>> {
+pub(super) fn with_object<'t>(
+    object: Expr<'t>,
+    arguments: &[Expr<'t>],
+    node: &'t Node,
+) -> Vec<Expr<'t>> {
     let ty = match exact::is_const_object(&object) {
         true => object.ty.clone().constant().pointer(),
         false => object.ty.clone().pointer(),

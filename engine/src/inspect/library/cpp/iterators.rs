@@ -2,6 +2,7 @@
 //! `std::vector<bool>`. And the ends of the containers.
 
 use super::containers::element_size;
+use super::segments;
 use crate::ids::error::Error;
 use crate::inspect::library::call::Call;
 use crate::inspect::library::compare::class_name;
@@ -104,6 +105,7 @@ pub fn comparable(left: &Ty, right: &Ty) -> bool {
         Contents::Pointee(of) => Some(of),
         _ => None,
     };
+    let family = |ty: &Ty| family(ty).or_else(|| Some(segments::family(ty)?.to_owned()));
     match (family(left), family(right), element(left), element(right)) {
         (Some(a), Some(b), Some(of), Some(to)) => a == b && of.same_as(&to),
         _ => false,
@@ -120,7 +122,10 @@ pub fn is_unordered(ty: &Ty) -> bool {
 /// # Errors
 /// One of them cannot be read.
 pub fn compare(target: &dyn Target, left: &Value, right: &Value) -> Result<Ordering, Error> {
-    Ok(pointer(target, left)?.cmp(&pointer(target, right)?))
+    match segments::family(&left.ty) {
+        Some(_) => segments::compare(target, left, right),
+        None => Ok(pointer(target, left)?.cmp(&pointer(target, right)?)),
+    }
 }
 
 /// Returns the pointer that an iterator is.
@@ -131,7 +136,7 @@ fn pointer(target: &dyn Target, iterator: &Value) -> Result<u64, Error> {
 }
 
 /// Returns `ptrdiff_t`.
-fn difference(_: &Class) -> Option<Ty> {
+pub(super) fn difference(_: &Class) -> Option<Ty> {
     Some(Ty::Builtin(Scalar::new(ScalarKind::Signed, 8), "long"))
 }
 

@@ -5,6 +5,7 @@ mod containers;
 pub(super) mod iterators;
 mod owners;
 mod parts;
+mod segments;
 mod streams;
 mod strings;
 mod values;
@@ -62,6 +63,10 @@ pub(super) fn tables(class: &str) -> Vec<&'static [Row]> {
         "weak_ptr" | "__weak_ptr" => vec![owners::WEAK, owners::COUNTS],
         "reference_wrapper" => vec![owners::REFERENCE],
         "__normal_iterator" | "__wrap_iter" => vec![iterators::CONTIGUOUS, values::HELD],
+        "_Deque_iterator" => vec![segments::DEQUE, values::HELD],
+        "_Bit_iterator" | "_Bit_const_iterator" | "__bit_iterator" => {
+            vec![segments::BITS, values::HELD]
+        }
         name if streams::is_stream(name) => vec![streams::STREAM],
         _ => vec![values::HELD],
     }

@@ -1,7 +1,7 @@
 //! Exceptions of the standard library: objects, and pointers that own them.
 
 use super::callable::{self, unknown};
-use super::{Instance, either, std_class, terminated};
+use super::{Instance, before_arguments, either, std_class, terminated};
 use crate::ids::error::Error;
 use crate::inspect::dynamic_class;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
@@ -59,6 +59,15 @@ pub(in crate::inspect::visualize) fn object(instance: &Instance<'_>) -> Result<V
     let text = Value::new(pointer, ValueLocation::Memory(at + 8, None));
     let text = terminated(instance.target, &text)?;
     Ok(View::Plain(format!("std::{class}(\"{text}\")")))
+}
+
+/// Returns whether a type is one of these classes.
+pub fn is_exception(ty: &Ty) -> bool {
+    let Ty::Dwarf(class) = ty.strip() else {
+        return false;
+    };
+    let class = std_class(before_arguments(&class.ty.name));
+    class.is_some_and(|(_, name)| WITH_TEXT.contains(&name) || WITHOUT_TEXT.contains(&name))
 }
 
 /// `std::exception_ptr`.
