@@ -52,6 +52,7 @@ fn literals_and_arithmetic_have_the_values_of_the_compiler() {
             ("other::LIMIT", "30", "u32"),
             ("other::MASK", "77", "u32"),
             ("Node::TWICE", "18", "u32"),
+            ("IMPORTED", "6", "u32"),
         ],
     );
     refuses(
@@ -61,10 +62,6 @@ fn literals_and_arithmetic_have_the_values_of_the_compiler() {
             ("TEXT", "its type is no number"),
             ("BY_TARGET", "is declared several times"),
             ("BY_MACRO", "no variable `BY_MACRO`"),
-            (
-                "IMPORTED",
-                "`use other::IMPORTED` brings it from another place",
-            ),
             ("NOWHERE", "no variable `NOWHERE`"),
             ("LIMIT + 1u8", "mismatched types"),
         ],
@@ -135,7 +132,10 @@ fn scopes_decide_which_constant_is_meant() {
     shows(&mut client, &[("LIMIT", "40", "u32")]);
     client.continue_();
     client.expect_stopped("breakpoint");
-    refuses(&mut client, &[("LIMIT", "a `use ..::*` in a block")]);
+    shows(
+        &mut client,
+        &[("LIMIT", "30", "u32"), ("LIMIT == limit", "true", "bool")],
+    );
     client.disconnect();
 }
 
@@ -175,5 +175,64 @@ fn a_source_that_was_changed_is_refused() {
         "it is newer than the program",
     ];
     assert!(reasons.iter().any(|it| error.contains(it)), "{error}");
+    client.disconnect();
+}
+
+#[test]
+fn constants_of_other_files_of_the_crate() {
+    let fixture = Fixture::of("rust/const_modules.rs");
+    let mut client = DapClient::stopped_at(&fixture, "stop");
+    shows(
+        &mut client,
+        &[
+            ("DEPTH", "7", "u32"),
+            ("BREADTH", "200", "u64"),
+            ("BASE", "100", "u64"),
+            ("FAR", "99", "u64"),
+            ("OWN", "8", "u32"),
+            ("limits::DEPTH", "7", "u32"),
+            ("limits::AREA", "1499", "u64"),
+            ("const_modules::limits::AREA", "1499", "u64"),
+            ("crate::const_modules::more::nested::FAR", "99", "u64"),
+            (
+                "crate::const_modules::more::nested::FROM_LIMITS",
+                "7",
+                "u32",
+            ),
+            ("const_modules::more::DEPTH", "7", "u32"),
+            ("Table::ROWS", "33", "u64"),
+            (
+                "all == u64::from(DEPTH + OWN) + BREADTH + BASE + FAR + Table::ROWS",
+                "true",
+                "bool",
+            ),
+        ],
+    );
+    refuses(
+        &mut client,
+        &[
+            (
+                "const_modules::gated::GATED",
+                "`#[cfg]` decides on the module `gated`",
+            ),
+            ("limits::NOTHING", "NOTHING"),
+            ("WIDTH_OF_NOTHING", "WIDTH_OF_NOTHING"),
+        ],
+    );
+    client.set_function_breakpoints(&["inside"]);
+    client.continue_();
+    client.expect_stopped("function breakpoint");
+    shows(
+        &mut client,
+        &[
+            ("WIDTH", "200", "u64"),
+            ("BASE", "100", "u64"),
+            ("super::more::BASE", "100", "u64"),
+            ("nested::FAR", "99", "u64"),
+            ("self::AREA", "1499", "u64"),
+            ("crate::OWN", "8", "u32"),
+            ("super::super::OWN", "8", "u32"),
+        ],
+    );
     client.disconnect();
 }

@@ -246,6 +246,18 @@ impl Module {
         Some(info.whole(info.unit_at(addr.0)?)?.language)
     }
 
+    /// Returns the path of the source file that the unit which covers `addr` is made of, as the compiler
+    /// wrote it: rustc adds the name of the part of the crate.
+    pub fn unit_source(&self, addr: FileAddr) -> Option<PathBuf> {
+        let info = self.info()?;
+        let unit = info.whole(info.unit_at(addr.0)?)?;
+        let folder = unit.raw.comp_dir.map_or(&[][..], |it| it.slice());
+        Some(crate::lines::sources::join(&[
+            folder,
+            unit.raw.name?.slice(),
+        ]))
+    }
+
     /// Returns the language of the unit that describes a type.
     pub fn language_of(&self, id: TypeId) -> Option<Language> {
         Some(self.info()?.whole(id.0.unit)?.language)

@@ -1,5 +1,6 @@
 //! Finds the constant that a name means at a line of a source file, by Rust's rules of scopes.
 
+use super::imports::imports;
 use super::scopes::{Attribute, Item, ItemKind, Outline, Scope, ScopeKind};
 use super::tokens::{Kind, Token, tokens};
 use super::{Constant, compute};
@@ -13,7 +14,7 @@ const MAX_DEPTH: usize = 12;
 /// A search in one file, from a function's line.
 pub(super) struct Finder<'a> {
     text: &'a str,
-    outline: &'a Outline,
+    pub(super) outline: &'a Outline,
     /// The scopes around the line, innermost first, with the function's own body.
     around: Vec<usize>,
     /// Blocks that begin or end on the line: it may be in them or not.
@@ -21,10 +22,39 @@ pub(super) struct Finder<'a> {
     known: BTreeMap<u32, Constant>,
     /// The constants that are being computed.
     open: Vec<u32>,
+    /// The other files, if the crate is known.
+    pub(super) outside: Option<&'a dyn Outside>,
 }
 
-/// The constant of a name; `None`: this file has none.
-type Found<'a> = Result<Option<&'a Item>, String>;
+/// The constants of other files of the crate.
+pub(super) trait Outside {
+    /// Returns the path of this file's module from the root of the crate.
+    fn home(&self) -> &[String];
+
+    /// Returns the constant at a path from the root of the crate; `None` if the source shows none.
+    ///
+    /// # Errors
+    /// There is one, but its value is not certain; why.
+    fn value(&self, path: &[String]) -> Result<Option<Constant>, String>;
+}
+
+/// What a name means.
+pub(super) enum Meaning<'a> {
+    /// A constant of this file.
+    Own(&'a Item),
+    /// That of a path from the root of the crate.
+    Other(Vec<String>),
+}
+
+impl Meaning<'_> {
+    pub(super) fn of(mut path: Vec<String>, name: &str) -> Self {
+        path.push(name.to_owned());
+        Meaning::Other(path)
+    }
+}
+
+/// The constant of a name; `None`: no file shows one.
+pub(super) type Found<'a> = Result<Option<Meaning<'a>>, String>;
 
 impl<'a> Finder<'a> {
     /// Begins a search at a line of a function, by its bare name.
@@ -37,14 +67,7 @@ impl<'a> Finder<'a> {
         function: &str,
         line: u32,
     ) -> Result<Finder<'a>, String> {
-        let mut finder = Finder {
-            text,
-            outline,
-            around: Vec::new(),
-            unclear: Vec::new(),
-            known: BTreeMap::new(),
-            open: Vec::new(),
-        };
+        let mut finder = Finder::in_module(text, outline, 0);
         let in_macro = outline
             .scopes
             .iter()
@@ -65,6 +88,21 @@ impl<'a> Finder<'a> {
         };
         finder.enter(own, line);
         Ok(finder)
+    }
+
+    /// Begins a search in a module of the file, outside of functions.
+    pub(super) fn in_module(text: &'a str, outline: &'a Outline, module: usize) -> Finder<'a> {
+        let mut finder = Finder {
+            text,
+            outline,
+            around: Vec::new(),
+            unclear: Vec::new(),
+            known: BTreeMap::new(),
+            open: Vec::new(),
+            outside: None,
+        };
+        finder.around = finder.ancestors(module);
+        finder
     }
 
     /// Notes the scopes around a line of a function.
@@ -90,7 +128,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Returns a scope and all around it, innermost first.
-    fn ancestors(&self, scope: usize) -> Vec<usize> {
+    pub(super) fn ancestors(&self, scope: usize) -> Vec<usize> {
         let (mut all, mut next) = (vec![scope], scope);
         while next != 0 {
             next = self.outline.scopes.get(next).map_or(0, |it| it.parent);
@@ -99,7 +137,7 @@ impl<'a> Finder<'a> {
         all
     }
 
-    fn text_of(&self, bytes: &Range<u32>) -> &'a str {
+    pub(super) fn text_of(&self, bytes: &Range<u32>) -> &'a str {
         let text = self.text;
         let found = text.get(bytes.start as usize..bytes.end as usize);
         let found = found.unwrap_or_default();
@@ -111,7 +149,7 @@ impl<'a> Finder<'a> {
         scope.kind == ScopeKind::Macro && self.text_of(&scope.name) == "macro_rules"
     }
 
-    fn scope(&self, number: usize) -> Result<&'a Scope, String> {
+    pub(super) fn scope(&self, number: usize) -> Result<&'a Scope, String> {
         let scope = self.outline.scopes.get(number);
         scope.ok_or_else(|| "its scope is unknown".to_owned())
     }
@@ -131,8 +169,16 @@ impl<'a> Finder<'a> {
         }
         let around = self.around.clone();
         match self.resolve(path, &around)? {
-            Some(item) => self.value_of(item).map(Some),
+            Some(meaning) => self.value_of_meaning(meaning),
             None => Ok(None),
+        }
+    }
+
+    fn value_of_meaning(&mut self, meaning: Meaning<'a>) -> Result<Option<Constant>, String> {
+        match (meaning, self.outside) {
+            (Meaning::Own(item), _) => self.value_of(item).map(Some),
+            (Meaning::Other(path), Some(outside)) => outside.value(&path),
+            (Meaning::Other(_), None) => Ok(None),
         }
     }
 
@@ -149,9 +195,12 @@ impl<'a> Finder<'a> {
         let rest = self.text.get(item.name.end as usize..).unwrap_or_default();
         let around = self.ancestors(item.scope);
         self.open.push(key);
-        let value = compute::value(rest, &mut |path| match self.resolve(path, &around)? {
-            Some(other) => self.value_of(other),
-            None => Err(format!("`{path}` is no constant that this file shows")),
+        let value = compute::value(rest, &mut |path| {
+            let other = match self.resolve(path, &around)? {
+                Some(other) => self.value_of_meaning(other)?,
+                None => None,
+            };
+            other.ok_or_else(|| format!("`{path}` is no constant that the source shows"))
         });
         self.open.pop();
         let value = value.map_err(|why| match self.open.is_empty() {
@@ -195,65 +244,8 @@ impl<'a> Finder<'a> {
         Ok(())
     }
 
-    /// Returns what a path means in scopes, innermost first.
-    fn resolve(&self, path: &str, around: &[usize]) -> Found<'a> {
-        let parts: Vec<&str> = path.split("::").collect();
-        match parts.as_slice() {
-            [name] => self.bare(name, around),
-            ["Self", name] => self.of_self(name, around),
-            [of, name] if !matches!(*of, "self" | "super" | "crate") => {
-                let module = self.module(around)?;
-                match self.child(module, of)? {
-                    Some(child) => self.level(child, name).map(|it| it.0),
-                    None => self.of_type(of, name, around),
-                }
-            }
-            [modules @ .., name] => {
-                let mut module = self.module(around)?;
-                for (number, part) in modules.iter().enumerate() {
-                    let next = match *part {
-                        "self" if number == 0 => Some(module),
-                        "super" if module != 0 => {
-                            Some(self.module(&self.ancestors(self.scope(module)?.parent))?)
-                        }
-                        "super" | "crate" | "self" => None,
-                        part => self.child(module, part)?,
-                    };
-                    let Some(next) = next else {
-                        return Ok(None);
-                    };
-                    module = next;
-                }
-                self.level(module, name).map(|it| it.0)
-            }
-            [] => Ok(None),
-        }
-    }
-
-    /// Returns the module of scopes.
-    fn module(&self, around: &[usize]) -> Result<usize, String> {
-        let is_module = |number: &&usize| {
-            let scope = self.outline.scopes.get(**number);
-            scope.is_some_and(|it| it.kind == ScopeKind::Module)
-        };
-        Ok(around.iter().find(is_module).copied().unwrap_or(0))
-    }
-
-    /// Returns the inline module of a name in a module.
-    fn child(&self, module: usize, name: &str) -> Result<Option<usize>, String> {
-        let scopes = self.outline.scopes.iter().enumerate().skip(1);
-        let mut all = scopes.filter(|(_, it)| {
-            it.parent == module && it.kind == ScopeKind::Module && self.text_of(&it.name) == name
-        });
-        match (all.next(), all.next()) {
-            (Some((number, _)), None) => Ok(Some(number)),
-            (None, _) => Ok(None),
-            _ => Err(format!("there are several modules `{name}`")),
-        }
-    }
-
     /// Returns what a bare name means.
-    fn bare(&self, name: &str, around: &[usize]) -> Found<'a> {
+    pub(super) fn bare(&self, name: &str, around: &[usize]) -> Found<'a> {
         let mut glob = false;
         for number in around {
             let scope = self.scope(*number)?;
@@ -280,71 +272,116 @@ impl<'a> Finder<'a> {
         Ok(None)
     }
 
-    /// Returns the constant of a name that a scope itself declares, and whether it imports all of another.
-    fn level(&self, scope: usize, name: &str) -> Result<(Option<&'a Item>, bool), String> {
-        let (mut consts, mut others, mut import, mut glob) = (Vec::new(), 0, None, None);
+    /// Returns the constant of a name that a scope itself declares or imports, and whether it imports all of another
+    /// place that is not known.
+    pub(super) fn level(
+        &self,
+        scope: usize,
+        name: &str,
+    ) -> Result<(Option<Meaning<'a>>, bool), String> {
+        let (mut consts, mut others) = (Vec::new(), 0);
         for item in self.outline.items.iter().filter(|it| it.scope == scope) {
             match item.kind {
-                ItemKind::Use => {
-                    let text = self.text_of(&item.name);
-                    glob = glob.or_else(|| text.contains('*').then_some(text));
-                    if self.has_name(text, name)? {
-                        import = Some(text);
-                    }
-                }
+                ItemKind::Use => {}
                 _ if self.text_of(&item.name) != name => {}
                 ItemKind::Const => consts.push(item),
                 _ => others += 1,
             }
         }
         self.check_macros(scope, name)?;
-        match (consts.as_slice(), others, import) {
-            ([one], 0, _) => Ok((Some(*one), false)),
-            ([], 0, None) => self.by_glob(scope, name, glob),
-            ([], 0, Some(import)) => self.imported(scope, name, import),
-            ([], ..) => Err(format!("`{name}` is declared as something else")),
+        match (consts.as_slice(), others) {
+            ([one], 0) => Ok((Some(Meaning::Own(one)), false)),
+            ([], 0) => match self.import(scope, name)? {
+                Some(path) => self
+                    .imported(scope, name, &path)
+                    .map(|it| (Some(it), false)),
+                None => self.by_globs(scope, name),
+            },
+            ([], _) => Err(format!("`{name}` is declared as something else")),
             _ => Err(format!("`{name}` is declared several times")),
         }
     }
 
-    /// Returns what `use super::*;` of an inline module brings.
-    fn by_glob(
-        &self,
-        scope: usize,
-        name: &str,
-        glob: Option<&str>,
-    ) -> Result<(Option<&'a Item>, bool), String> {
-        let of = self.scope(scope)?;
-        match (glob, of.kind) {
-            (Some("super::*"), ScopeKind::Module) if scope != 0 => {
-                let module = self.module(&self.ancestors(of.parent))?;
-                Ok((self.level(module, name)?.0, false))
+    /// Returns what those `use` of a scope bring that import all of another module.
+    fn by_globs(&self, scope: usize, name: &str) -> Result<(Option<Meaning<'a>>, bool), String> {
+        let (mut found, mut is_unknown) = (None, false);
+        let module = self.module(&self.ancestors(scope))?;
+        for item in self.outline.items.iter() {
+            let text = self.text_of(&item.name);
+            if item.kind != ItemKind::Use || item.scope != scope || !text.contains('*') {
+                continue;
             }
-            (glob, _) => Ok((None, glob.is_some())),
+            for import in imports(text)?.into_iter().filter(|it| it.name == "*") {
+                let path: Vec<&str> = import.path.iter().map(String::as_str).collect();
+                let next = match self.inline(module, &path)? {
+                    Some(inline) if inline != scope => self.level(inline, name)?.0,
+                    Some(_) => None,
+                    None => match self.absolute(module, &path)? {
+                        Some(path) => self.if_there(Meaning::of(path, name))?,
+                        None => {
+                            is_unknown = true;
+                            None
+                        }
+                    },
+                };
+                if next.is_some() && item.attribute != Attribute::Harmless {
+                    return Err(format!(
+                        "an attribute decides on the `use` that brings `{name}`"
+                    ));
+                }
+                found = match (found, next) {
+                    (Some(one), Some(other)) if !self.are_one(&one, &other)? => {
+                        return Err(format!("several `use` may bring `{name}`"));
+                    }
+                    (found, next) => found.or(next),
+                };
+            }
         }
+        let is_unknown = is_unknown && found.is_none();
+        Ok((found, is_unknown))
     }
 
-    /// Returns what `use super::NAME;` of an inline module brings.
-    fn imported(
-        &self,
-        scope: usize,
-        name: &str,
-        import: &str,
-    ) -> Result<(Option<&'a Item>, bool), String> {
-        let of = self.scope(scope)?;
-        if of.kind == ScopeKind::Module
-            && scope != 0
-            && import.strip_prefix("super::") == Some(name)
+    /// Returns whether two meanings are of one constant, or of one value.
+    fn are_one(&self, one: &Meaning<'a>, other: &Meaning<'a>) -> Result<bool, String> {
+        Ok(match (one, other, self.outside) {
+            (Meaning::Own(one), Meaning::Own(other), _) => std::ptr::eq(*one, *other),
+            (Meaning::Other(one), Meaning::Other(other), Some(outside)) => {
+                one == other || outside.value(one)? == outside.value(other)?
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns a constant of another file, if it is there.
+    fn if_there(&self, meaning: Meaning<'a>) -> Result<Option<Meaning<'a>>, String> {
+        let is_there = match (&meaning, self.outside) {
+            (Meaning::Other(path), Some(outside)) => outside.value(path)?.is_some(),
+            _ => true,
+        };
+        Ok(is_there.then_some(meaning))
+    }
+
+    /// Returns what `use PATH;` brings.
+    fn imported(&self, scope: usize, name: &str, path: &[String]) -> Result<Meaning<'a>, String> {
+        let refuse = || {
+            let path: String = path.join("::").chars().take(80).collect();
+            format!("`use {path}` brings it from another place")
+        };
+        let module = self.module(&self.ancestors(scope))?;
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let (last, modules) = path.split_last().ok_or_else(refuse)?;
+        if let Some(inline) = self.inline(module, modules)?
+            && (inline, *last) != (scope, name)
+            && !modules.is_empty()
         {
-            let module = self.module(&self.ancestors(of.parent))?;
-            return Ok((self.level(module, name)?.0, false));
+            return self.level(inline, last)?.0.ok_or_else(refuse);
         }
-        let import: String = import.chars().take(80).collect();
-        Err(format!("`use {import}` brings it from another place"))
+        let found = self.absolute(module, &path)?.map(Meaning::Other);
+        found.ok_or_else(refuse)
     }
 
     /// Refuses a name that the arguments of a macro declare.
-    fn check_macros(&self, scope: usize, name: &str) -> Result<(), String> {
+    pub(super) fn check_macros(&self, scope: usize, name: &str) -> Result<(), String> {
         let scopes = self.outline.scopes.iter();
         let macros = scopes.filter(|it| it.parent == scope && it.kind == ScopeKind::Macro);
         for it in macros {
@@ -358,83 +395,8 @@ impl<'a> Finder<'a> {
         Ok(())
     }
 
-    /// Returns the constant that `Self::NAME` means.
-    fn of_self(&self, name: &str, around: &[usize]) -> Found<'a> {
-        for number in around {
-            let scope = self.scope(*number)?;
-            match scope.kind {
-                ScopeKind::Trait => {
-                    return Err("each `impl` of a trait may have another value".to_owned());
-                }
-                ScopeKind::Impl { of_trait } => {
-                    let own = self.level(*number, name)?.0;
-                    let ty = self.text_of(&scope.name);
-                    return match (own, of_trait) {
-                        (Some(own), false) => Ok(Some(own)),
-                        // An own constant of the type comes before the trait's.
-                        (own, _) => match (self.inherent(scope.parent, ty, name)?, own) {
-                            (None, Some(_)) => Err("it is a constant of a trait".to_owned()),
-                            (found, _) => Ok(found),
-                        },
-                    };
-                }
-                ScopeKind::Module => break,
-                _ => {}
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns a constant of a type that the module of the line declares.
-    fn of_type(&self, ty: &str, name: &str, around: &[usize]) -> Found<'a> {
-        for number in around {
-            let scope = self.scope(*number)?;
-            let mut items = self.outline.items.iter().filter(|it| it.scope == *number);
-            if self.has_parameter(scope, ty)? {
-                return Ok(None);
-            }
-            if scope.kind == ScopeKind::Module {
-                let is_declared =
-                    items.any(|it| it.kind == ItemKind::Type && self.text_of(&it.name) == ty);
-                return match is_declared {
-                    true => self.inherent(*number, ty, name),
-                    false => Ok(None),
-                };
-            }
-            // A type of a block may hide that of the module.
-            if self.mentions(*number, ty)?
-                || items.any(|it| it.kind == ItemKind::Use && self.text_of(&it.name).contains('*'))
-            {
-                return Ok(None);
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the constant of a name in those `impl` of a type, without parameters, that a scope has.
-    fn inherent(&self, scope: usize, ty: &str, name: &str) -> Found<'a> {
-        if ty.contains('<') {
-            return Ok(None);
-        }
-        let scopes = self.outline.scopes.iter().enumerate();
-        let all = scopes.filter(|(_, it)| {
-            it.parent == scope
-                && it.kind == ScopeKind::Impl { of_trait: false }
-                && self.text_of(&it.name) == ty
-        });
-        let mut found = None;
-        for (number, _) in all {
-            if let Some(item) = self.level(number, name)?.0
-                && found.replace(item).is_some()
-            {
-                return Err(format!("`{name}` is declared several times"));
-            }
-        }
-        Ok(found)
-    }
-
     /// Returns whether a scope declares or imports a name.
-    fn mentions(&self, scope: usize, name: &str) -> Result<bool, String> {
+    pub(super) fn mentions(&self, scope: usize, name: &str) -> Result<bool, String> {
         for item in self.outline.items.iter().filter(|it| it.scope == scope) {
             let text = self.text_of(&item.name);
             if text == name || item.kind == ItemKind::Use && self.has_name(text, name)? {
@@ -465,7 +427,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Returns whether a function or `impl` has a generic parameter of a name.
-    fn has_parameter(&self, scope: &Scope, name: &str) -> Result<bool, String> {
+    pub(super) fn has_parameter(&self, scope: &Scope, name: &str) -> Result<bool, String> {
         let header = self.text_of(&scope.header);
         if matches!(scope.kind, ScopeKind::Block | ScopeKind::Macro) || !header.contains(name) {
             return Ok(false);

@@ -4,17 +4,22 @@
 //! name means one constant there, no attribute or macro decides on it, and its expression is made of
 //! literals, other such constants and arithmetic.
 
+mod associated;
 mod compute;
+mod crates;
 mod find;
+mod imports;
 mod numbers;
 mod outline;
+mod paths;
 mod scopes;
 mod tokens;
 
 use crate::ids::ModuleId;
 use crate::images::modules::Loaded;
+use crates::Crate;
 use dwarf::{FileAddr, Function, Language, SourceFile, SourceLocation};
-use find::Finder;
+use find::{Finder, Outside};
 use md5::{Digest, Md5};
 
 use rustc_hash::FxHashMap;
@@ -82,10 +87,24 @@ impl Consts {
         let Some(source) = self.source(loaded, &place.file) else {
             return Ok(None);
         };
-        source.constant(name, &function, place.line).map_err(|why| {
+        let of = || Crate::of(self, loaded, addr, &place.file.path);
+        source.constant(name, &function, place.line, of).map_err(|why| {
             let file = place.file.path.display();
             format!("cannot tell the value of the const `{name}` from {file}: {why}; write its value instead")
         })
+    }
+
+    /// Returns the source file at a path; `None` if it cannot be read. The line table has its checksum if it has code.
+    fn source_at(&self, loaded: &Loaded, path: &Path) -> Option<Arc<Source>> {
+        let known = loaded.module.find_sources(path);
+        let known = known.into_iter().find(|it| it.path == path);
+        let file = known.unwrap_or_else(|| {
+            Arc::new(SourceFile {
+                path: path.to_owned(),
+                md5: None,
+            })
+        });
+        self.source(loaded, &file)
     }
 
     /// Returns a source file; `None` if it cannot be read.
@@ -184,7 +203,14 @@ fn bare_name(path: &str) -> String {
 }
 
 impl Source {
-    fn constant(&self, name: &str, function: &str, line: u32) -> Result<Option<Constant>, String> {
+    /// Returns the constant that a path means at a line of a function; `of` returns the file's crate.
+    fn constant<'c>(
+        &self,
+        name: &str,
+        function: &str,
+        line: u32,
+        of: impl FnOnce() -> Option<(Crate<'c>, Vec<String>)>,
+    ) -> Result<Option<Constant>, String> {
         let last = name.rsplit("::").next().unwrap_or(name);
         let outline = match &self.outline {
             Ok(outline) => outline,
@@ -196,17 +222,29 @@ impl Source {
             let text = self.text.get(bytes).unwrap_or_default();
             match item.kind {
                 ItemKind::Const => text == last,
-                ItemKind::Use => text.contains(last),
-                ItemKind::Type | ItemKind::Other => false,
+                ItemKind::Use => text.contains(last) || text.contains('*'),
+                ItemKind::Type | ItemKind::Module | ItemKind::Other => false,
             }
         };
-        if !outline.items.iter().any(may_be) {
+        if !name.contains("::") && !outline.items.iter().any(may_be) {
             return Ok(None);
         }
         if let Some(why) = &self.stale {
             return Err(why.clone());
         }
-        Finder::at(&self.text, outline, function, line)?.value(name)
+        let is_shown = outline.items.iter().any(|it| {
+            let bytes = it.name.start as usize..it.name.end as usize;
+            self.text.get(bytes).is_some_and(|text| text.contains(last))
+        });
+        let mut finder = match Finder::at(&self.text, outline, function, line) {
+            Ok(finder) => finder,
+            Err(_) if !is_shown => return Ok(None),
+            Err(why) => return Err(why),
+        };
+        let of = of();
+        let view = of.as_ref().map(|(of, home)| of.view(home.clone()));
+        finder.outside = view.as_ref().map(|it| it as &dyn Outside);
+        finder.value(name)
     }
 }
 

@@ -337,6 +337,7 @@ impl<'a> Reader<'a> {
                 self.enter(ScopeKind::Module, name, end..end, attribute)?;
                 return Ok(true);
             }
+            "mod" if self.is(at + 2, b';') => self.declare(ItemKind::Module, at + 1, attribute)?,
             "fn" if self.is_name(at + 1) => {
                 self.declare(ItemKind::Other, at + 1, attribute.clone())?;
                 return self.body(ScopeKind::Function, at + 1, attribute);

@@ -53,6 +53,8 @@ pub(super) enum ItemKind {
     Type,
     /// A `static`, a function.
     Other,
+    /// A module in another file: `mod name;`.
+    Module,
     /// What `use` imports: the bytes of the item are all of its paths.
     Use,
 }
