@@ -128,14 +128,20 @@ impl<'a> Crate<'a> {
                 }))
             }
             (None, Some(attribute)) => {
-                check(attribute)?;
                 let candidates = [
                     folder.with_file_name(format!("{name}.rs")),
                     folder.join("mod.rs"),
                 ];
                 let mut there = candidates.into_iter().filter(|it| it.is_file());
                 match (there.next(), there.next()) {
-                    (Some(file), None) => self.place(file, folder).map(Some),
+                    (Some(file), None) => {
+                        // A file with code was compiled.
+                        let has_code = || !self.loaded.module.find_sources(&file).is_empty();
+                        if *attribute != Attribute::Cfg || !has_code() {
+                            check(attribute)?;
+                        }
+                        self.place(file, folder).map(Some)
+                    }
                     _ => Err(format!("the file of the module `{name}` is not found")),
                 }
             }

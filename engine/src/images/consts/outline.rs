@@ -84,6 +84,24 @@ fn is_keyword(word: &str) -> bool {
     )
 }
 
+/// Returns whether an attribute leaves an item as it is written.
+fn is_harmless(name: &str) -> bool {
+    matches!(
+        name,
+        "allow"
+            | "expect"
+            | "warn"
+            | "deny"
+            | "forbid"
+            | "doc"
+            | "deprecated"
+            | "must_use"
+            | "macro_use"
+            | "inline"
+            | "rustfmt"
+    )
+}
+
 impl<'a> Reader<'a> {
     fn word(&self, at: usize) -> &'a str {
         self.tokens.get(at).map_or("", |it| it.text(self.text))
@@ -270,15 +288,34 @@ impl<'a> Reader<'a> {
             self.at = open;
             self.skip_group()?;
             match name {
-                _ if is_inner => {}
-                "allow" | "expect" | "warn" | "deny" | "forbid" | "doc" | "deprecated"
-                | "must_use" => {}
+                _ if is_inner || is_harmless(name) => {}
+                "cfg_attr" if self.adds_harmless_attributes(open + 2)? => {}
                 "cfg" if found == Attribute::Harmless => found = Attribute::Cfg,
                 "cfg" => {}
                 name => found = Attribute::Other(name.chars().take(64).collect()),
             }
         }
         Ok(found)
+    }
+
+    /// Returns whether the group at a token, behind `cfg_attr`, adds only attributes that change nothing.
+    fn adds_harmless_attributes(&mut self, group: usize) -> Result<bool, String> {
+        let end = std::mem::replace(&mut self.at, group + 1);
+        let mut is_predicate = true;
+        let mut all = true;
+        while self.at + 1 < end {
+            if self.opens(self.at) {
+                self.skip_group()?;
+                continue;
+            }
+            if self.is(self.at, b',') {
+                is_predicate = false;
+                all &= self.is(self.at + 1, b')') || is_harmless(self.word(self.at + 1));
+            }
+            self.at += 1;
+        }
+        self.at = end;
+        Ok(all && !is_predicate)
     }
 
     /// Skips `pub(..)`, `unsafe` and others before the keyword of an item.

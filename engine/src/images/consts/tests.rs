@@ -118,6 +118,17 @@ fn scopes_decide() {
         ),
         ("#[cfg(a)] const A: u8 = 1;", "A", "`#[cfg]` decides on it"),
         (
+            "#[cfg_attr(all(a, b), doc(cfg(c)), allow(d),)] const A: u8 = 1;",
+            "A",
+            "1 u8",
+        ),
+        (
+            "#[cfg_attr(a, allow(b), x)] const A: u8 = 1;",
+            "A",
+            "`#[cfg_attr]` may change it",
+        ),
+        ("#[cfg_attr(a)] const A: u8 = 1;", "A", "may change it"),
+        (
             "#[x::y(\"]\")] const A: u8 = 1;",
             "A",
             "`#[x]` may change it",
