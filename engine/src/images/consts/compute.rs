@@ -162,7 +162,13 @@ impl<'a> Parser<'a> {
                 ty: "bool",
                 bits: u128::from(word == "true"),
             }),
-            Kind::Name => return Ok((Node::Path(self.path()?), 1)),
+            Kind::Name => {
+                let node = match self.size()? {
+                    Some(size) => Node::Known(size),
+                    None => Node::Path(self.path()?),
+                };
+                return Ok((node, 1));
+            }
             Kind::Sign(b'(', 0) => {
                 self.at += 1;
                 let (node, height) = self.binary(0, depth + 1)?;
@@ -178,6 +184,32 @@ impl<'a> Parser<'a> {
         Ok((node, 1))
     }
 
+    /// Parses the size of a primitive type: `core::mem::size_of::<u64>()`.
+    fn size(&mut self) -> Result<Option<Constant>, String> {
+        let is_std = matches!(self.word(0), "core" | "std");
+        let path = ["::", "mem", "::", "size_of", "::", "<"];
+        let is_size = path
+            .iter()
+            .enumerate()
+            .all(|(nth, word)| self.word(nth + 1) == *word);
+        if !is_std || !is_size {
+            return Ok(None);
+        }
+        let end = [">", "(", ")"];
+        let ty = primitive(self.word(7));
+        let size = ty.and_then(size_of).ok_or_else(|| self.unknown())?;
+        if !end
+            .iter()
+            .enumerate()
+            .all(|(nth, word)| self.word(nth + 8) == *word)
+        {
+            return Err(self.unknown());
+        }
+        self.at += 11;
+        let bits = u128::from(size);
+        Ok(Some(Constant { ty: "usize", bits }))
+    }
+
     fn path(&mut self) -> Result<String, String> {
         let mut path = self.word(0).to_owned();
         self.at += 1;
@@ -191,6 +223,16 @@ impl<'a> Parser<'a> {
         }
         Ok(path)
     }
+}
+
+/// Returns the size of a primitive type in bytes.
+fn size_of(ty: &'static str) -> Option<u32> {
+    Some(match ty {
+        "bool" => 1,
+        "char" | "f32" => 4,
+        "f64" => 8,
+        _ => integer(ty)?.0 / 8,
+    })
 }
 
 /// Returns a number.

@@ -45,6 +45,10 @@ fn expressions_are_computed_as_rustc_does() {
         ("u32 = 2 + 3 * 4 - (2 + 3) * 4 / 5", "10 u32"),
         ("bool = !true | (true & true)", "1 bool"),
         ("u8 = 300u16 as u8", "44 u8"),
+        (
+            "usize = core::mem::size_of::<u32>() * 2 + std::mem::size_of::<char>()",
+            "12 usize",
+        ),
         ("f32 = 0.1", "1036831949 f32"),
         ("f64 = 1e3f64 / -2.0", "13870875746068594688 f64"),
         (
@@ -64,6 +68,8 @@ fn expressions_are_computed_as_rustc_does() {
 fn what_is_not_certain_is_refused() {
     for (declared, why) in [
         ("u8 = 256", "does not fit into `u8`"),
+        ("usize = core::mem::size_of::<S>()", "no literal"),
+        ("usize = size_of::<u8>()", "no literal"),
         ("u8 = 200 + 100", "does not fit into `u8`"),
         ("u8 = 1 - 2", "does not fit"),
         ("u32 = 1 / 0", "does not fit"),
