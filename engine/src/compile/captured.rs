@@ -257,7 +257,7 @@ fn is_polymorphic(ty: &Ty) -> bool {
 }
 
 fn depends_on_class(ty: &Ty) -> NotCompilable {
-    NotCompilable(format!(
+    NotCompilable::new(format!(
         "the dynamic class of a `{}` must be looked up",
         ty.name()
     ))
@@ -272,11 +272,14 @@ fn shown_size(ty: &Ty) -> Result<u64, NotCompilable> {
         Shape::Void => return Err("unknown type".into()),
         _ => ty
             .size()
-            .ok_or_else(|| NotCompilable(crate::expr::messages::unknown_size(ty)))?,
+            .ok_or_else(|| NotCompilable::new(crate::expr::messages::unknown_size(ty)))?,
     };
     match size {
         ..=MAX_BYTES => Ok(size),
-        _ => Err(NotCompilable(format!("a `{}` is too large", ty.name()))),
+        _ => Err(NotCompilable::new(format!(
+            "a `{}` is too large",
+            ty.name()
+        ))),
     }
 }
 
@@ -505,7 +508,8 @@ impl Gathered<'_> {
         when: &BoolExpr,
         depth: usize,
     ) -> Result<(), NotCompilable> {
-        let says_more = || NotCompilable(format!("`{}` has a pretty-printer", value.ty.name()));
+        let says_more =
+            || NotCompilable::new(format!("`{}` has a pretty-printer", value.ty.name()));
         let row = self.compiler.row(value)?.ok_or_else(says_more)?;
         let limits = Limits::default();
         let (most, size) = match row.text {
@@ -513,7 +517,7 @@ impl Gathered<'_> {
             None => {
                 let size = row.element.size().unwrap_or(0);
                 if size == 0 || size > MAX_BYTES / 4 {
-                    return Err(NotCompilable(format!(
+                    return Err(NotCompilable::new(format!(
                         "elements of `{}` are too large",
                         value.ty.name()
                     )));
@@ -522,7 +526,7 @@ impl Gathered<'_> {
                 let element = RuntimeValue::new(row.element.clone(), probe::nowhere());
                 self.look_into(&element, when, depth + 1)?;
                 if self.blocks.len() > before {
-                    return Err(NotCompilable(format!(
+                    return Err(NotCompilable::new(format!(
                         "elements of `{}` contain pointers",
                         value.ty.name()
                     )));

@@ -33,7 +33,7 @@ fn too_wide() -> NotCompilable {
 }
 
 fn scalar_of(of: &Expr<'_>) -> Result<Scalar, NotCompilable> {
-    check::scalar(&of.ty).ok_or_else(|| NotCompilable(messages::no_number(&of.ty)))
+    check::scalar(&of.ty).ok_or_else(|| NotCompilable::new(messages::no_number(&of.ty)))
 }
 
 /// Returns whether a float has 32 bits.
@@ -78,6 +78,32 @@ impl Number {
     }
 }
 
+/// Returns whether an expression is lowered as a value, of which the number is read.
+fn is_value(kind: &Kind<'_>) -> bool {
+    matches!(
+        kind,
+        Kind::Known(..)
+            | Kind::Variable(..)
+            | Kind::Deref(_)
+            | Kind::Part(..)
+            | Kind::Pointee(_)
+            | Kind::Element(..)
+            | Kind::Choice(..)
+            | Kind::Text(_)
+            | Kind::Slice(..)
+            | Kind::Retyped(_)
+            | Kind::Cast(..)
+            | Kind::Cpp(_)
+            | Kind::Item(..)
+            | Kind::Answer(..)
+            | Kind::Made(_)
+            | Kind::Match(_)
+            | Kind::Search(_)
+            | Kind::Bound(_)
+            | Kind::Call(_)
+    )
+}
+
 fn rounded(float: Float, scalar: Scalar) -> Result<Number, NotCompilable> {
     Ok(Number::Float(match is_single(scalar)? {
         true => Float::Single(Box::new(float)),
@@ -101,10 +127,12 @@ fn operation(operator: Binary) -> Option<Operation> {
     })
 }
 
+// Expressions are as deep as the parser permits. What the recursion passes through has a small frame on the stack: the
+// steps are functions of their own.
 impl Compiler<'_> {
     /// Lowers an expression to a value.
     pub(super) fn lower(&self, of: &Expr<'_>) -> Result<RuntimeValue, NotCompilable> {
-        let value = self.lowered(of)?;
+        let value = self.lowered(of).map_err(|why| self.located(why, of))?;
         // A step may use an operand more than once; the limit prevents exponential growth.
         match value.place.parts() > super::MAX_PARTS {
             true => Err(messages::TOO_LONG.into()),
@@ -158,7 +186,7 @@ impl Compiler<'_> {
             Kind::Cast(..) => Err("a cast of an object, or between classes".into()),
             Kind::Item(container, by) => self.item(container, by),
             Kind::Answer(method, operands) => self.answer(method, operands),
-            Kind::Call(call) => Err(NotCompilable(format!("it calls `{}`", call.name))),
+            Kind::Call(call) => Err(NotCompilable::new(format!("it calls `{}`", call.name))),
             _ => {
                 let number = self.number(of)?;
                 self.stored(number, of)
@@ -167,6 +195,7 @@ impl Compiler<'_> {
     }
 
     /// Returns a number as a value.
+    #[inline(never)]
     fn stored(&self, number: Number, of: &Expr<'_>) -> Result<RuntimeValue, NotCompilable> {
         let place = match number {
             Number::Constant(bits) => {
@@ -183,8 +212,20 @@ impl Compiler<'_> {
         Ok(RuntimeValue::new(of.ty.clone(), place))
     }
 
+    /// Says which part of the expression does not compile.
+    #[cold]
+    #[inline(never)]
+    fn located(&self, why: NotCompilable, of: &Expr<'_>) -> NotCompilable {
+        why.in_part(self.part(&of.span))
+    }
+
     /// Lowers an expression to a condition.
     pub(super) fn truth_of(&self, of: &Expr<'_>) -> Result<BoolExpr, NotCompilable> {
+        let truth = self.truth_lowered(of);
+        truth.map_err(|why| self.located(why, of))
+    }
+
+    fn truth_lowered(&self, of: &Expr<'_>) -> Result<BoolExpr, NotCompilable> {
         match &of.kind {
             Kind::Late(node) => self.truth(node),
             Kind::Not(inner) => Ok(self.truth_of(inner)?.not()),
@@ -213,41 +254,35 @@ impl Compiler<'_> {
     }
 
     /// Lowers a scalar expression.
-    fn number(&self, of: &Expr<'_>) -> Result<Number, NotCompilable> {
+    pub(super) fn number(&self, of: &Expr<'_>) -> Result<Number, NotCompilable> {
+        let number = match &of.kind {
+            Kind::Constant(bits) => return Ok(Number::Constant(*bits)),
+            Kind::Convert(inner) => self.converted_number(inner, of),
+            kind if is_value(kind) => self.number_of_value(of),
+            _ => self.number_lowered(of),
+        };
+        number.map_err(|why| self.located(why, of))
+    }
+
+    #[inline(never)]
+    fn converted_number(&self, inner: &Expr<'_>, of: &Expr<'_>) -> Result<Number, NotCompilable> {
+        let from = scalar_of(inner)?;
+        self.converted(self.number(inner)?, from, scalar_of(of)?)
+    }
+
+    #[inline(never)]
+    fn number_of_value(&self, of: &Expr<'_>) -> Result<Number, NotCompilable> {
+        let value = self.lower(of)?;
+        self.loaded(&value, scalar_of(of)?)
+    }
+
+    #[inline(never)]
+    fn number_lowered(&self, of: &Expr<'_>) -> Result<Number, NotCompilable> {
         match &of.kind {
-            Kind::Constant(bits) => Ok(Number::Constant(*bits)),
-            Kind::Known(..)
-            | Kind::Variable(..)
-            | Kind::Deref(_)
-            | Kind::Part(..)
-            | Kind::Pointee(_)
-            | Kind::Element(..)
-            | Kind::Text(_)
-            | Kind::Slice(..)
-            | Kind::Retyped(_)
-            | Kind::Cast(..)
-            | Kind::Item(..)
-            | Kind::Answer(..)
-            | Kind::Made(_)
-            | Kind::Match(_)
-            | Kind::Search(_)
-            | Kind::Bound(_)
-            | Kind::Call(_) => {
-                let value = self.lower(of)?;
-                self.loaded(&value, scalar_of(of)?)
-            }
-            Kind::Cpp(_) => Err("it needs rules of C++ at run time".into()),
             Kind::Elementwise(..) => Err("an operator on vectors".into()),
             Kind::Late(_) | Kind::Sequence(..) => Err("its type depends on its value".into()),
             Kind::Assign(_) => Err("it changes the program".into()),
-            Kind::Choice(..) => {
-                let value = self.lower(of)?;
-                self.loaded(&value, scalar_of(of)?)
-            }
-            Kind::AddressOf(_) if self.language == Language::Rust => {
-                let value = self.lower(of)?;
-                self.loaded(&value, scalar_of(of)?)
-            }
+            Kind::AddressOf(_) if self.language == Language::Rust => self.number_of_value(of),
             Kind::Decay(inner) | Kind::AddressOf(inner) => match self.lower(inner)? {
                 RuntimeValue {
                     place: RuntimeLocation::Memory(address),
@@ -256,10 +291,6 @@ impl Compiler<'_> {
                 } => Ok(Number::Int(address.number(), Width::WORD)),
                 _ => Err("a value that is not in memory has no address".into()),
             },
-            Kind::Convert(inner) => {
-                let from = scalar_of(inner)?;
-                self.converted(self.number(inner)?, from, scalar_of(of)?)
-            }
             Kind::Saturate(inner) => match self.number(inner)? {
                 Number::Constant(bits) => {
                     let bits = soft::saturated(scalar_of(inner)?, bits, scalar_of(of)?);
@@ -299,20 +330,22 @@ impl Compiler<'_> {
                     Ok(Number::Int(Int::BoolExpr(Box::new(truth)), width))
                 }
             },
+            _ => self.number_of_value(of),
         }
     }
 
     /// Returns the number in a value of a scalar type.
+    #[inline(never)]
     fn loaded(&self, value: &RuntimeValue, scalar: Scalar) -> Result<Number, NotCompilable> {
         if let Some(known) = value.known() {
             let bits = known.raw(&super::probe::NoProcess);
-            let bits = bits.map_err(|error| NotCompilable(error.to_string()))?;
+            let bits = bits.map_err(|error| NotCompilable::new(error.to_string()))?;
             return Ok(Number::Constant(bits));
         }
         match scalar.kind {
             ScalarKind::Float(_) => {
                 let unsupported =
-                    |_| NotCompilable(format!("unsupported float type `{}`", value.ty.name()));
+                    |_| NotCompilable::new(format!("unsupported float type `{}`", value.ty.name()));
                 let single = is_single(scalar).map_err(unsupported)?;
                 Ok(Number::Float(self.float_at(value, single)?))
             }
@@ -325,6 +358,7 @@ impl Compiler<'_> {
     }
 
     /// Returns a part of an object.
+    #[inline(never)]
     fn part_of(&self, object: &RuntimeValue, part: &Part) -> Result<RuntimeValue, NotCompilable> {
         if let Part::Variant(class, _) = part {
             let (_, holder) = part.variant().ok_or("an enum without variants")?;
@@ -335,6 +369,7 @@ impl Compiler<'_> {
     }
 
     /// Returns an element of an array; deopt if a checked index is out of range.
+    #[inline(never)]
     fn element_of(
         &self,
         array: &Expr<'_>,
@@ -358,6 +393,7 @@ impl Compiler<'_> {
         Ok(RuntimeValue::new(ty.element.clone(), place))
     }
 
+    #[inline(never)]
     fn converted(&self, number: Number, from: Scalar, to: Scalar) -> Result<Number, NotCompilable> {
         let is_float = |it: Scalar| matches!(it.kind, ScalarKind::Float(_));
         Ok(match (number, is_float(from), is_float(to)) {
@@ -386,6 +422,7 @@ impl Compiler<'_> {
         })
     }
 
+    #[inline(never)]
     fn negated(
         &self,
         inner: &Expr<'_>,
@@ -407,6 +444,7 @@ impl Compiler<'_> {
         }
     }
 
+    #[inline(never)]
     fn arithmetic(
         &self,
         operator: Binary,
@@ -441,6 +479,7 @@ impl Compiler<'_> {
         ))
     }
 
+    #[inline(never)]
     fn shift(
         &self,
         operator: Binary,
@@ -480,6 +519,7 @@ impl Compiler<'_> {
         Ok(self.number(of)?.int(scalar)?.0)
     }
 
+    #[inline(never)]
     fn moved(
         &self,
         operator: Binary,
@@ -505,6 +545,7 @@ impl Compiler<'_> {
         Ok(Number::Int(moved, Width::WORD))
     }
 
+    #[inline(never)]
     fn distance(&self, a: &Expr<'_>, b: &Expr<'_>, size: u64) -> Result<Number, NotCompilable> {
         let signed = Width {
             size: 8,
@@ -522,6 +563,7 @@ impl Compiler<'_> {
         Ok(Number::Int(count, signed))
     }
 
+    #[inline(never)]
     fn compare(&self, order: Order, a: &Expr<'_>, b: &Expr<'_>) -> Result<BoolExpr, NotCompilable> {
         let scalar = scalar_of(a)?;
         let (a, b) = (self.number(a)?, self.number(b)?);
@@ -537,6 +579,7 @@ impl Compiler<'_> {
         Ok(BoolExpr::compare(order, width.signed, a, b))
     }
 
+    #[inline(never)]
     fn choice(
         &self,
         condition: &Expr<'_>,

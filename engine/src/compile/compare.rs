@@ -18,7 +18,7 @@ const NESTING: usize = 16;
 
 fn refused(a: &RuntimeValue, b: &RuntimeValue) -> NotCompilable {
     let (a, b) = (a.ty.name(), b.ty.name());
-    NotCompilable(format!("comparing `{a}` and `{b}` is not supported"))
+    NotCompilable::new(format!("comparing `{a}` and `{b}` is not supported"))
 }
 
 /// Returns the result of an order if one value exists and the other does not: `None` is the least.
@@ -299,7 +299,7 @@ impl Compiler<'_> {
             (_, ScalarKind::Complex(_)) => return Ok(None),
             (Some(known), _) => {
                 let bits = known.raw(&probe::NoProcess);
-                Number::Constant(bits.map_err(|error| NotCompilable(error.to_string()))?)
+                Number::Constant(bits.map_err(|error| NotCompilable::new(error.to_string()))?)
             }
             (None, ScalarKind::Float(kind)) => match kind {
                 scalar::Float::Single => Number::Float(float_at(value, true)?),

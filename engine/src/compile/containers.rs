@@ -298,7 +298,7 @@ impl Compiler<'_> {
         let value = self.lower(container)?;
         match self.row(&value)? {
             Some(row) => self.element(&row, self.word(by)?),
-            None => Err(NotCompilable(format!(
+            None => Err(NotCompilable::new(format!(
                 "indexing a `{}` is not supported",
                 value.ty.name()
             ))),
@@ -313,7 +313,7 @@ impl Compiler<'_> {
     ) -> Result<RuntimeValue, NotCompilable> {
         let name = method.name();
         let Some((object, arguments)) = operands.split_first() else {
-            return Err(NotCompilable(format!("it calls `{name}`")));
+            return Err(NotCompilable::method(name));
         };
         let object = self.lower(object)?;
         if let (Some(comparison), [other]) = (method.comparison(), arguments) {
@@ -345,21 +345,21 @@ impl Compiler<'_> {
         arguments: &[Expr<'_>],
     ) -> Result<RuntimeValue, NotCompilable> {
         let (name, returns) = (method.name(), &method.returns);
-        let calls = || NotCompilable(format!("it calls `{name}`"));
+        let only_read = || NotCompilable::method(name);
         let mut value = object.clone();
         for _ in 0..DEREFERENCES {
             if let Some(found) = self.of_option(&value, name, arguments, returns)? {
                 return Ok(found);
             }
-            if let Some(held) = self.held(&value)?
-                && let Some(found) = self.of_held(held, name, arguments, returns)?
-            {
-                return Ok(found);
+            if let Some(held) = self.held(&value)? {
+                match self.of_held(held, name, arguments, returns)? {
+                    Some(found) => return Ok(found),
+                    None => break,
+                }
             }
-            let walks = |_| NotCompilable(format!("`{name}()` walks the container"));
-            if let Some(row) = self.row(&value).map_err(walks)? {
+            if let Some(row) = self.row(&value)? {
                 let found = self.of_row(&row, &value, (name, arguments), returns)?;
-                return found.ok_or_else(calls);
+                return found.ok_or_else(only_read);
             }
             match (&value.place, value.ty.shape()) {
                 (RuntimeLocation::Referent(of), _) => value = (**of).clone(),
@@ -369,7 +369,7 @@ impl Compiler<'_> {
         }
         match (name, arguments) {
             ("clone" | "to_owned", []) => Ok(value),
-            _ => Err(calls()),
+            _ => Err(only_read()),
         }
     }
 }

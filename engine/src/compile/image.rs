@@ -242,7 +242,7 @@ impl<'a> CodeScope<'a> {
             false => dwarf::FileAddr(0),
         };
         let location = loaded.module.locate_static(variable, function, pc);
-        let location = location.map_err(|error| NotCompilable(error.to_string()))?;
+        let location = location.map_err(|error| NotCompilable::new(error.to_string()))?;
         if location == StaticLocation::OptimizedOut {
             return Err("optimized out at this location".into());
         }
@@ -342,7 +342,7 @@ impl Scope for CodeScope<'_> {
         let is_missing = |it: &Variable| uses.has_no_value_yet(loaded, function, it, addr);
         let variable = named.iter().copied().find(|it| !is_missing(it));
         if variable.is_none() && !named.is_empty() {
-            return Err(NotCompilable(Error::NoValueYet.to_string()));
+            return Err(NotCompilable::new(Error::NoValueYet.to_string()));
         }
         if let Some(variable) = variable
             && !self.is_closure(loaded, variable)

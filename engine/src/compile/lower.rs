@@ -19,6 +19,7 @@ use crate::inspect::value::{RegisterPlace, Shape, Ty, Value, members};
 use dwarf::{CTypes, Language, LoadAddr};
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 
 /// The compilation of one expression.
 pub(super) struct Compiler<'a> {
@@ -54,12 +55,27 @@ impl<'a> Compiler<'a> {
         self.text.get(node.span.clone()).unwrap_or("it")
     }
 
+    /// Returns a part of the expression as it is written; `None` if it is the whole expression.
+    pub(super) fn part(&self, span: &Range<usize>) -> Option<&str> {
+        let part = self.text.get(span.clone())?.trim();
+        (part.len() < self.text.trim().len() && !part.is_empty()).then_some(part)
+    }
+
+    /// Returns why an expression that the check refuses does not compile.
+    fn refused(&self, error: &Error) -> NotCompilable {
+        let part = match error {
+            Error::Eval { span, .. } => self.part(span),
+            _ => None,
+        };
+        NotCompilable::new(error.to_string()).in_part(part)
+    }
+
     /// Compiles a node as a condition.
     pub(super) fn truth(&self, node: &Node) -> Result<BoolExpr, NotCompilable> {
         loop {
             match self.check(|checker| checker.condition(node)) {
                 Ok(condition) if !condition.is_late() => return self.truth_of(&condition),
-                Err(Stop::Wrong(error)) => return Err(NotCompilable(error.to_string())),
+                Err(Stop::Wrong(error)) => return Err(self.refused(&error)),
                 Ok(_) => {
                     let value = self.value(node)?;
                     self.remember(node, value);
@@ -95,7 +111,7 @@ impl<'a> Compiler<'a> {
         loop {
             match self.check(|checker| checker.check(node)) {
                 Ok(checked) => return self.lower(&checked),
-                Err(Stop::Wrong(error)) => return Err(NotCompilable(error.to_string())),
+                Err(Stop::Wrong(error)) => return Err(self.refused(&error)),
                 Err(Stop::Needs(part) | Stop::Wants(part)) => {
                     let value = self.any_value(part)?;
                     self.remember(part, value);
@@ -106,26 +122,31 @@ impl<'a> Compiler<'a> {
 
     /// Compiles a node whose type only its value shows.
     fn any_value(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
+        let value = self.any_value_of(node);
+        value.map_err(|why| why.in_part(self.part(&node.span)))
+    }
+
+    fn any_value_of(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
         match &node.kind {
             Kind::Register(name) => self.register(name),
             Kind::Name(name) => Err(self.no_place(name)),
-            Kind::AddressOf(inner) => Err(NotCompilable(format!(
+            Kind::AddressOf(inner) => Err(NotCompilable::new(format!(
                 "`{}` has no address",
                 self.source_text(inner)
             ))),
-            Kind::Binary(operator, ..) => Err(NotCompilable(format!(
+            Kind::Binary(operator, ..) => Err(NotCompilable::new(format!(
                 "`{}` of these operands is not supported",
                 operator.symbol()
             ))),
             Kind::Member(object, name) => self.member(object, name),
             Kind::Index(..) => Err("the result is a range of elements".into()),
             Kind::Cast(..) => Err("a cast to a reference".into()),
-            Kind::Call(function, _) => Err(NotCompilable(format!(
+            Kind::Call(function, _) => Err(NotCompilable::new(format!(
                 "`{}` unwinds the stack",
                 self.source_text(function)
             ))),
             Kind::Repeat(..) | Kind::Range(..) => Err("the result is a range of elements".into()),
-            _ => Err(NotCompilable(format!(
+            _ => Err(NotCompilable::new(format!(
                 "`{}` is not a number",
                 self.source_text(node)
             ))),
@@ -137,7 +158,7 @@ impl<'a> Compiler<'a> {
             Storage::Local => self.scope.local(name),
             Storage::Global => self.scope.global(name),
         };
-        found.map_err(|reason| NotCompilable(format!("`{name}`: {reason}")))
+        found.map_err(|reason| NotCompilable::new(format!("`{name}`: {reason}")))
     }
 
     /// Returns why a name has no place.
@@ -226,7 +247,7 @@ impl<'a> Compiler<'a> {
         }
         Err(match name {
             "thread" => "`$thread` is known only to the debugger".into(),
-            name => NotCompilable(format!("`${name}` is not a general-purpose register")),
+            name => NotCompilable::new(format!("`${name}` is not a general-purpose register")),
         })
     }
 
@@ -247,7 +268,7 @@ impl<'a> Compiler<'a> {
                     }
                     let composite = of.composite();
                     if of.visualizer().is_some() || composite.is_some_and(|it| it.polymorphic) {
-                        return Err(NotCompilable(format!(
+                        return Err(NotCompilable::new(format!(
                             "the location of `{name}` depends on the contents of the `{}`",
                             object.ty.name()
                         )));
@@ -267,7 +288,7 @@ impl<'a> Compiler<'a> {
         }
         let value = self.value(object)?;
         self.find_member(&value, name)?.ok_or_else(|| {
-            NotCompilable(format!(
+            NotCompilable::new(format!(
                 "no member `{name}` in `{}`",
                 self.source_text(object)
             ))
@@ -302,7 +323,7 @@ impl check::Scope for Compiler<'_> {
 
     fn variable(&self, storage: Storage, name: &str, node: &Node) -> Result<Option<Leaf>, Error> {
         let found = self.look_up(storage, name);
-        let Some(value) = found.map_err(|reason| Error::Unsupported(reason.0))? else {
+        let Some(value) = found.map_err(|reason| Error::Unsupported(reason.to_string()))? else {
             return Ok(None);
         };
         let leaf = leaf(&value);

@@ -198,7 +198,8 @@ impl Compiler<'_> {
         let mut truth = BoolExpr::Constant(true);
         for (name, test) in tests {
             let field = object.each(&|it| {
-                probe::member(it, name)?.ok_or_else(|| NotCompilable(format!("no field `{name}`")))
+                probe::member(it, name)?
+                    .ok_or_else(|| NotCompilable::new(format!("no field `{name}`")))
             })?;
             truth = truth.and(self.holds_for(test, &field)?);
         }

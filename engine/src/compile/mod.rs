@@ -59,31 +59,66 @@ const MAX_PARTS: usize = 2000;
 
 /// Why an expression needs the interpreter, in a few words for the user.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct NotCompilable(pub(crate) String);
+pub(crate) struct NotCompilable {
+    reason: String,
+    /// The part of the expression that it is about, as it is written; `None`: the whole expression.
+    part: Option<String>,
+}
 
 impl NotCompilable {
+    fn new(reason: impl Into<String>) -> NotCompilable {
+        NotCompilable {
+            reason: reason.into(),
+            part: None,
+        }
+    }
+
     fn unknown_name(name: &str) -> NotCompilable {
-        NotCompilable(format!("unknown name `{name}`"))
+        NotCompilable::new(format!("unknown name `{name}`"))
     }
 
     fn special_layout(ty: &Ty) -> NotCompilable {
-        NotCompilable(format!("a `{}` has a special layout", ty.name()))
+        NotCompilable::new(format!("only the debugger reads a `{}`", ty.name()))
+    }
+
+    /// A method that the debugger answers by reading, for which there is no code.
+    fn method(name: &str) -> NotCompilable {
+        NotCompilable::new(format!("only the debugger evaluates `{name}`"))
     }
 
     fn not_a_value(ty: &Ty) -> NotCompilable {
-        NotCompilable(format!("a `{}` is not a value", ty.name()))
+        NotCompilable::new(format!("a `{}` is not a value", ty.name()))
+    }
+
+    /// Says which part of an expression it is about, unless a smaller part is known.
+    fn in_part(self, part: Option<&str>) -> NotCompilable {
+        let is_of_all = self.reason == crate::expr::messages::TOO_LONG;
+        let part = part.filter(|_| !is_of_all).map(str::to_owned);
+        NotCompilable {
+            part: self.part.or(part),
+            ..self
+        }
     }
 }
 
 impl std::fmt::Display for NotCompilable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        match &self.part {
+            // Many reasons are about a name: it stands for itself.
+            Some(part)
+                if !self.reason.starts_with(part)
+                    && !self.reason.contains(&format!("`{part}`")) =>
+            {
+                write!(f, "`{part}`: {}", self.reason)
+            }
+            _ => f.write_str(&self.reason),
+        }
     }
 }
 
 impl From<&str> for NotCompilable {
     fn from(text: &str) -> NotCompilable {
-        NotCompilable(text.to_owned())
+        NotCompilable::new(text)
     }
 }
 

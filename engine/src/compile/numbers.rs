@@ -20,7 +20,7 @@ pub(super) fn width(scalar: Scalar) -> Result<Width, NotCompilable> {
             signed: scalar.is_signed(),
         }),
         16 => Err("128-bit integers are not supported".into()),
-        size => Err(NotCompilable(format!(
+        size => Err(NotCompilable::new(format!(
             "unsupported integer size: {size} bytes"
         ))),
     }

@@ -86,7 +86,7 @@ fn part_by(value: &RuntimeValue, read: &Reader<'_>) -> Result<Option<RuntimeValu
         value::ValueLocation::Memory(LoadAddr(NOWHERE), None),
     );
     let depends = |_| {
-        NotCompilable(format!(
+        NotCompilable::new(format!(
             "the layout of a `{}` depends on its contents",
             value.ty.name()
         ))

@@ -161,7 +161,7 @@ impl Compiler<'_> {
             return Err("a wide-character string".into());
         }
         if text.len() > MAX_SOUGHT {
-            return Err(NotCompilable(format!(
+            return Err(NotCompilable::new(format!(
                 "the string is longer than {MAX_SOUGHT} bytes"
             )));
         }

@@ -14,7 +14,7 @@ const MAX_COMPARED_BYTES: usize = 64;
 /// Checks the length of a literal.
 fn literal_within(text: Vec<u8>) -> Result<Vec<u8>, NotCompilable> {
     match text.len() > MAX_COMPARED_BYTES {
-        true => Err(NotCompilable(format!(
+        true => Err(NotCompilable::new(format!(
             "the string is longer than {MAX_COMPARED_BYTES} bytes"
         ))),
         false => Ok(text),
@@ -68,7 +68,7 @@ impl Compiler<'_> {
     ) -> Result<BoolExpr, NotCompilable> {
         let row = |value: &RuntimeValue| match self.row(value)? {
             Some(row) if row.text == Some(1) => Ok(row),
-            _ => Err(NotCompilable(format!(
+            _ => Err(NotCompilable::new(format!(
                 "comparing a `{}` with a string of the program is not supported",
                 value.ty.name()
             ))),
@@ -151,7 +151,7 @@ impl Compiler<'_> {
                     };
                     Ok(row.invalid.choice(BoolExpr::Deopt, same))
                 }
-                _ => Err(NotCompilable(format!(
+                _ => Err(NotCompilable::new(format!(
                     "comparing a `{}` with a string is not supported",
                     value.ty.name()
                 ))),

@@ -250,7 +250,7 @@ impl Traced {
         for key in keys.chain(&query.mark) {
             let measured = Measured::compile(expression_of(key)?, scope)?;
             if measured.kind == NumberKind::Float {
-                return Err(NotCompilable(format!(
+                return Err(NotCompilable::new(format!(
                     "`{}` is not a whole number",
                     key.text
                 )));
@@ -359,7 +359,7 @@ impl Traced {
             let captured = self.capture(key, calls, scope)?;
             captured.set_room(KEY_TEXT)?;
             parts.push(KeyPart::of(captured).ok_or_else(|| {
-                NotCompilable(format!(
+                NotCompilable::new(format!(
                     "`{}` is too large for a key in the program",
                     key.text
                 ))
@@ -482,7 +482,7 @@ fn expression_of(subject: &Subject) -> Result<&Expression, NotCompilable> {
         | Source::Returned
         | Source::CallPath
         | Source::CallDepth
-        | Source::Since(_) => Err(NotCompilable(format!(
+        | Source::Since(_) => Err(NotCompilable::new(format!(
             "`{}` is known only to the debugger",
             subject.text
         ))),

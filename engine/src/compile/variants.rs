@@ -171,7 +171,9 @@ impl Compiler<'_> {
                 continue;
             };
             if found.is_some() {
-                return Err(NotCompilable(format!("several variants have `{name}`")));
+                return Err(NotCompilable::new(format!(
+                    "several variants have `{name}`"
+                )));
             }
             found = Some((holder.name.clone(), member));
         }

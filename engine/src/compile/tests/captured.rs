@@ -253,7 +253,7 @@ extern "C" void fill() { reinterpret_cast<std::size_t *>(&broken)[1] = 1ul << 40
         refuses(
             &machine,
             &[
-                ("map", "a `std::map<int, int>` has a special layout"),
+                ("map", "only the debugger reads a `std::map<int, int>`"),
                 (
                     "names",
                     "elements of `std::vector<std::string>` contain pointers",

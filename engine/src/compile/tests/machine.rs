@@ -173,7 +173,7 @@ impl Machine {
     /// Compiles an expression as a condition.
     pub fn compiled(&self, text: &str) -> Result<Condition, NotCompilable> {
         let expression = Expression::parse(text, self.language);
-        let expression = expression.map_err(|error| NotCompilable(error.to_string()))?;
+        let expression = expression.map_err(|error| NotCompilable::new(error.to_string()))?;
         Condition::compile(&expression, self)
     }
 
@@ -405,7 +405,7 @@ impl Scope for Machine {
             return Ok(function.map(|function| function_at(name, bias.load(function.entry))));
         };
         let found = module.locate_static(variable, None, dwarf::FileAddr(0));
-        let found = found.map_err(|error| NotCompilable(error.to_string()))?;
+        let found = found.map_err(|error| NotCompilable::new(error.to_string()))?;
         let ty = variable
             .ty
             .map_or(Ty::Void, |id| Ty::dwarf(module, *bias, id));

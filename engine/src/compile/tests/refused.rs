@@ -51,14 +51,17 @@ fn in_c() {
                 "i++",
                 "assignments are allowed only on the console and in watches",
             ),
-            ("wide > 3", "128-bit integers are not supported"),
-            ("extended > 3", "unsupported float type `long double`"),
-            ("x % 2 == 1", "`%` is not defined for floats"),
+            ("wide > 3", "`wide`: 128-bit integers are not supported"),
+            (
+                "extended > 3",
+                "`extended`: unsupported float type `long double`",
+            ),
+            ("x % 2 == 1", "`x % 2`: `%` is not defined for floats"),
             ("$thread == 3", "`$thread` is known only to the debugger"),
             ("$caller_is(\"main\")", "`$caller_is` unwinds the stack"),
             ("i == \"text\"", "cannot compare `i32` with a string"),
             ("i << 40", "shift count is out of range"),
-            ("1 / 0 == i", "division by zero"),
+            ("1 / 0 == i", "`1 / 0`: division by zero"),
         ],
     );
     let long = vec!["i"; 900].join(" == 1 || ");
@@ -80,7 +83,10 @@ fn in_rust() {
                 "i == u",
                 "mismatched types `i32` and `u64`; cast the left operand with `as u64`",
             ),
-            ("x % 2.0 == 1.0", "the remainder of floats needs a call"),
+            (
+                "x % 2.0 == 1.0",
+                "`x % 2.0`: the remainder of floats needs a call",
+            ),
             (
                 "i + 3000000000 == 1",
                 "3000000000 is out of range for `i32`",

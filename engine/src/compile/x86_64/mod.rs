@@ -173,5 +173,5 @@ pub(super) fn uses(work: Work<'_>) -> Result<Uses, NotCompilable> {
             ..emit(false)?
         })
     };
-    both().map_err(|error| NotCompilable(format!("cannot assemble it: {error}")))
+    both().map_err(|error| NotCompilable::new(format!("cannot assemble it: {error}")))
 }
