@@ -252,10 +252,10 @@ fn edited_condition_is_compiled_again() {
     let fixture = Fixture::of("c/jump_patch_logs.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["values", "1000000000"]}));
-    let expect_note = |client: &mut DapClient, start: &str| {
+    let expect_note = |client: &mut DapClient, start: &str, end: &str| {
         client.wait_event_where("breakpoint", |event| {
             let message = event["breakpoint"]["message"].as_str();
-            message.is_some_and(|it| it.starts_with(start))
+            message.is_some_and(|it| it.starts_with(start) && it.ends_with(end))
         });
     };
     let calls = json!({"condition": "$thread == 1"});
@@ -263,12 +263,40 @@ fn edited_condition_is_compiled_again() {
     client.configure();
     expect_note(
         &mut client,
-        "evaluated by the debugger, some µs per hit: `$thread` is known only to the debugger",
+        "evaluated by the debugger, ",
+        " per hit: `$thread` is known only to the debugger",
     );
     let reads = json!({"condition": "i == 3000000"});
     client.set_breakpoints_with(&fixture, vec![("values", reads)]);
-    expect_note(&mut client, "evaluated in the program");
+    expect_note(&mut client, "evaluated in the program", "");
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("i"), "3000000");
+    client.disconnect_with(json!({"terminateDebuggee": true}));
+}
+
+/// A condition without code says so when it is set, with the part and the reason; once the line is hot, with what a
+/// hit costs.
+#[test]
+fn condition_without_code_says_so_when_it_is_set() {
+    let fixture = Fixture::of("c/jump_patch_logs.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["values", "1000000000"]}));
+    let condition = json!({"condition": "i == -1 || $caller_is(\"nobody\")"});
+    let set = client.set_breakpoints_with(&fixture, vec![("values", condition)]);
+    let why = "`$caller_is(\"nobody\")`: `$caller_is` unwinds the stack";
+    let expected = format!("evaluated by the debugger at each hit: {why}");
+    assert_eq!(set[0]["message"], expected, "{set:?}");
+    client.configure();
+    let measured = format!(" µs per hit: {why}");
+    client.wait_event_where("breakpoint", |event| {
+        let message = event["breakpoint"]["message"].as_str();
+        let figure = message.and_then(|it| it.strip_suffix(&measured));
+        let figure = figure.and_then(|it| it.strip_prefix("evaluated by the debugger, "));
+        figure.is_some_and(|it| it.parse::<u32>().is_ok_and(|it| it > 0))
+    });
+    // What compiles says nothing before it is hit.
+    let reads = json!({"condition": "i == -1"});
+    let set = client.set_breakpoints_with(&fixture, vec![("values", reads)]);
+    assert!(set[0]["message"].is_null(), "{set:?}");
     client.disconnect_with(json!({"terminateDebuggee": true}));
 }

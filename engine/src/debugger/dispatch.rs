@@ -72,6 +72,7 @@ impl Debugger {
     /// Handles one stop.
     pub(crate) fn on_stop(&mut self, thread: ThreadId, status: ThreadEvent) {
         tracing::trace!(%thread, ?status, "stop");
+        self.inferior.arrived = Instant::now();
         self.inferior.sync_threads();
         let vote = self.vote(thread, status);
         self.carry_out(thread, vote);

@@ -116,6 +116,8 @@ pub(crate) struct Inferior {
     pub non_stop: bool,
     /// The resume after the last stop; `None` if that stop was not followed by a resume.
     pub last_resume: Option<LastResume>,
+    /// When the stop that is being handled was found.
+    pub arrived: Instant,
     /// Whether stops may be ready without a further SIGCHLD.
     pub stops_may_be_ready: bool,
     /// Whether a wait inside another operation has seen the waker.
@@ -159,6 +161,7 @@ impl Inferior {
             following: Following::default(),
             non_stop: false,
             last_resume: None,
+            arrived: Instant::now(),
             stops_may_be_ready: false,
             woken: false,
             terminating: false,

@@ -3,6 +3,7 @@
 
 use crate::compile::CodeScope;
 use crate::debugger::Debugger;
+use crate::debugger::fast_breakpoint::why_outside;
 use crate::expr::{Expression, Meaning};
 use crate::ids::{BreakpointId, BreakpointOptions};
 use crate::images::modules::Modules;
@@ -61,7 +62,9 @@ impl Debugger {
             names,
             lacking,
             unread,
+            outside,
         } = check(breakpoint, &self.images.modules);
+        let may_be_fast = self.inferior.os().why_no_jumps().is_none();
         for module in &unread {
             let os = self.inferior.os();
             self.images.indexer.prepare(module, || os.waker());
@@ -74,7 +77,9 @@ impl Debugger {
         let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
             return false;
         };
-        let changed = names.problem() != breakpoint.names.problem()
+        let is_expected = breakpoint.expect_evaluation(outside.filter(|_| may_be_fast));
+        let changed = is_expected
+            || names.problem() != breakpoint.names.problem()
             || names.mistake() != breakpoint.names.mistake();
         breakpoint.names = names;
         let before = std::mem::replace(&mut breakpoint.lacking, lacking);
@@ -98,6 +103,8 @@ struct Checked {
     lacking: Vec<LoadAddr>,
     /// Images that would have to be indexed to know more.
     unread: Vec<Arc<Module>>,
+    /// Why the debugger will evaluate the hits.
+    outside: Option<String>,
 }
 
 /// Checks the condition of a data breakpoint in the frame where it was set.
@@ -193,8 +200,16 @@ fn check(breakpoint: &Breakpoint, modules: &Modules) -> Checked {
         Some((.., wrong)) => Names::Unknown(wrong.text.clone()),
         None => Names::Known,
     };
+    let first = breakpoint.bound.first();
+    let outside = first
+        .filter(|_| matches!(names, Names::Known))
+        .and_then(|place| {
+            let scope = CodeScope::at(modules, None, place.addr, place.hidden);
+            why_outside(breakpoint, &scope)
+        });
     Checked {
         names,
+        outside,
         lacking: lacking.into_iter().map(|(addr, ..)| addr).collect(),
         unread,
     }

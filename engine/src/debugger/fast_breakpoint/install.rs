@@ -49,6 +49,8 @@ impl Debugger {
         else {
             return false;
         };
+        let took = self.inferior.arrived.elapsed();
+        self.stops.breakpoints.add_cost(&served.breakpoints, took);
         // After the first hit, or after the first call that has returned.
         if let [id] = served.breakpoints[..]
             && let Some(query) = self.stops.breakpoints.trace(id)
@@ -426,12 +428,12 @@ impl Debugger {
 
 /// Returns whether the program writes the message at such hits: for a single hit it is not worth
 /// it.
-fn logs_in_process(hit: Option<HitCondition>) -> bool {
+pub(super) fn logs_in_process(hit: Option<HitCondition>) -> bool {
     !matches!(hit, Some(HitCondition::Exactly(_) | HitCondition::Once))
 }
 
 /// Compiles a breakpoint's message, if a record can hold all its values.
-fn message_of(segments: &[Segment], scope: &CodeScope<'_>) -> Result<Message, String> {
+pub(super) fn message_of(segments: &[Segment], scope: &CodeScope<'_>) -> Result<Message, String> {
     let mut parts = Vec::new();
     for segment in segments {
         parts.push(match segment {

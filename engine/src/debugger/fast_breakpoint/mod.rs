@@ -5,5 +5,8 @@ mod calls;
 mod changes;
 mod count_all;
 mod drain;
+mod expected;
 mod install;
 mod served;
+
+pub(crate) use expected::why_outside;

@@ -13,6 +13,16 @@ pub enum Segment {
     Value(Expression),
 }
 
+impl Segment {
+    /// Returns its expression; `None`: it is literal text.
+    pub(crate) fn value(&self) -> Option<&Expression> {
+        match self {
+            Segment::Text(_) => None,
+            Segment::Value(expression) => Some(expression),
+        }
+    }
+}
+
 /// Parses an expression that is evaluated at hits. An unknown name after `$` is an error at once.
 pub fn parse(text: &str, language: Language) -> Result<Expression, Error> {
     let expression = Expression::parse(text, language)?;
