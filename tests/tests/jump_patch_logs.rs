@@ -300,3 +300,38 @@ fn condition_without_code_says_so_when_it_is_set() {
     assert!(set[0]["message"].is_null(), "{set:?}");
     client.disconnect_with(json!({"terminateDebuggee": true}));
 }
+
+/// Each condition runs in the program, and stops it at the first hit for which it holds.
+fn stop_in_the_program(fixture: &str, conditions: &[(&str, &str)]) {
+    let fixture = Fixture::of(fixture);
+    for (condition, expected) in conditions {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["1000000"]}));
+        client.set_breakpoints_with(&fixture, vec![("say", json!({"condition": condition}))]);
+        client.configure();
+        let event = client.wait_event_where("breakpoint", |event| {
+            let message = event["breakpoint"]["message"].as_str();
+            message.is_some_and(|it| it.starts_with("evaluated "))
+        });
+        let message = &event["breakpoint"]["message"];
+        assert_eq!(message, "evaluated in the program", "{condition}");
+        client.expect_stopped("breakpoint");
+        assert_eq!(client.evaluate("i"), *expected, "{condition}");
+        client.disconnect_with(json!({"terminateDebuggee": true}));
+    }
+}
+
+#[test]
+fn conditions_on_the_library_of_cpp_run_in_the_program() {
+    stop_in_the_program(
+        "cpp/jump_patch_logs.cpp",
+        &[
+            ("name < \"m\" && i >= 4001", "4002"),
+            ("row.begin() != row.end() && *row.begin() == 4001", "4001"),
+            ("!strcmp(name.c_str(), \"short\") && i > 5000", "5001"),
+            ("view.find(\"o\") == 1 && i >= 6000", "6002"),
+            ("std::max(i, 7000L) == 7001", "7001"),
+            ("((const Point &)point).y == 8000", "8000"),
+        ],
+    );
+}

@@ -162,7 +162,7 @@ impl Compiler<'_> {
             Kind::Choice(condition, yes, no) => self.choice(condition, yes, no, of),
             Kind::Sequence(..) => Err("`,` discards a value".into()),
             Kind::Assign(_) => Err("it changes the program".into()),
-            Kind::Cpp(_) => Err("it needs rules of C++ at run time".into()),
+            Kind::Cpp(form) => self.cpp(form, of),
             // A string literal of Rust.
             Kind::AddressOf(text) | Kind::Retyped(text) if matches!(text.kind, Kind::Text(_)) => {
                 self.lower(text)
@@ -183,10 +183,10 @@ impl Compiler<'_> {
                 Ty::Text,
                 RuntimeLocation::Bytes(Bytes::new(bytes)),
             )),
-            Kind::Cast(..) => Err("a cast of an object, or between classes".into()),
+            Kind::Cast(cast, inner) => self.cast_of(*cast, inner, of),
             Kind::Item(container, by) => self.item(container, by),
             Kind::Answer(method, operands) => self.answer(method, operands),
-            Kind::Call(call) => Err(NotCompilable::new(format!("it calls `{}`", call.name))),
+            Kind::Call(call) => self.c_library_call(call),
             _ => {
                 let number = self.number(of)?;
                 self.stored(number, of)
@@ -249,7 +249,10 @@ impl Compiler<'_> {
             }
             Kind::Match(matching) => self.matched_truth(matching),
             Kind::IsVariant(value, name) => self.variant_test(&self.lower(value)?, name),
-            _ => Ok(self.number(of)?.truth(scalar_of(of)?)),
+            _ => match self.sign_of_comparison(Order::Ne, of)? {
+                Some(truth) => Ok(truth),
+                None => Ok(self.number(of)?.truth(scalar_of(of)?)),
+            },
         }
     }
 
@@ -359,7 +362,11 @@ impl Compiler<'_> {
 
     /// Returns a part of an object.
     #[inline(never)]
-    fn part_of(&self, object: &RuntimeValue, part: &Part) -> Result<RuntimeValue, NotCompilable> {
+    pub(super) fn part_of(
+        &self,
+        object: &RuntimeValue,
+        part: &Part,
+    ) -> Result<RuntimeValue, NotCompilable> {
         if let Part::Variant(class, _) = part {
             let (_, holder) = part.variant().ok_or("an enum without variants")?;
             return self.contents_of(object, class, holder);
@@ -565,6 +572,13 @@ impl Compiler<'_> {
 
     #[inline(never)]
     fn compare(&self, order: Order, a: &Expr<'_>, b: &Expr<'_>) -> Result<BoolExpr, NotCompilable> {
+        for (of, other, order) in [(a, b, order), (b, a, order.mirrored())] {
+            if matches!(other.kind, Kind::Constant(0))
+                && let Some(truth) = self.sign_of_comparison(order, of)?
+            {
+                return Ok(truth);
+            }
+        }
         let scalar = scalar_of(a)?;
         let (a, b) = (self.number(a)?, self.number(b)?);
         if let (Number::Constant(a), Number::Constant(b)) = (&a, &b) {

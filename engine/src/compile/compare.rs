@@ -122,6 +122,9 @@ impl Compiler<'_> {
         if let (Some(a), Some(b)) = (self.number_in(a)?, self.number_in(b)?) {
             return compare_numbers(order, a, b);
         }
+        if let Some((a, b)) = self.iterators(a, b)? {
+            return Ok(compare(order, &a, &b));
+        }
         if library::is_text(&a.ty) && library::is_text(&b.ty) {
             return self.compare_texts(order, a, b);
         }

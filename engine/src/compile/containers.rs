@@ -18,8 +18,8 @@ use dwarf::Language;
 use std::sync::Arc;
 
 /// The elements of a contiguous container.
-#[derive(Debug)]
-pub(super) struct Row {
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
     /// Address of the first one.
     pub(super) at: Int,
     /// Their type.
@@ -97,6 +97,7 @@ impl Compiler<'_> {
         let row = match std_class(head) {
             Some((Library::Libstdcxx, "vector")) => self.vector(value)?,
             Some((Library::Libstdcxx, "basic_string" | "string")) => self.string(value)?,
+            Some((_, "array")) => return self.std_array(value),
             Some((Library::Libstdcxx, "basic_string_view")) => {
                 let (at, pointer) = named(value, &["_M_str"])?;
                 let (len, _) = named(value, &["_M_len"])?;
@@ -319,7 +320,10 @@ impl Compiler<'_> {
         if let (Some(comparison), [other]) = (method.comparison(), arguments) {
             return self.comparison(comparison, &object, &self.lower(other)?);
         }
-        let value = object.each(&|object| self.method(object, method, arguments))?;
+        let value = object.each(&|object| match method.part() {
+            Some(part) => self.part_named(&object.plain()?, part, &method.returns),
+            None => self.method(object, method, arguments),
+        })?;
         self.typed(value, &method.returns)
     }
 
@@ -348,6 +352,15 @@ impl Compiler<'_> {
         let only_read = || NotCompilable::method(name);
         let mut value = object.clone();
         for _ in 0..DEREFERENCES {
+            if let Some(end) = self.end_of(&value, method)? {
+                return Ok(end);
+            }
+            if let Some(found) = self.of_iterator(&value, (name, arguments), returns)? {
+                return Ok(found);
+            }
+            if let Some(found) = self.of_variant(&value, name, returns)? {
+                return Ok(found);
+            }
             if let Some(found) = self.of_option(&value, name, arguments, returns)? {
                 return Ok(found);
             }

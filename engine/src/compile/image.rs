@@ -14,8 +14,8 @@ use crate::images::modules::{Loaded, Modules};
 use crate::images::names::{CodePlace, Static};
 use crate::inspect::value::{Shape, Ty};
 use dwarf::{
-    CTypes, Function, Language, LoadAddr, LoadBias, Memory, Module, StaticLocation, TypeId,
-    Variable, VariableKind,
+    CTypes, Function, Language, LoadAddr, LoadBias, Memory, Module, StaticLocation, SymbolKind,
+    TypeId, Variable, VariableKind,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -280,6 +280,17 @@ fn thread_local(arch: Arch, loaded: &Loaded) -> Option<i64> {
 impl Scope for CodeScope<'_> {
     fn declares(&self, name: &str) -> bool {
         self.place().is_some_and(|place| place.declares(name))
+    }
+
+    fn has_functions(&self, name: &str) -> bool {
+        // One that is chosen at run time is known by its symbol only.
+        let is_chosen = |loaded: &Loaded| {
+            let symbols = loaded.module.function_symbols(name);
+            let mut kinds = symbols.iter().map(|it| it.kind);
+            kinds.any(|it| it == SymbolKind::IndirectFunction)
+        };
+        !self.modules.loaded.iter().any(is_chosen)
+            && !self.function_lookup().callable(name).is_empty()
     }
 
     fn has_macros(&self) -> bool {

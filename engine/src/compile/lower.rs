@@ -9,7 +9,7 @@ use crate::expr::check::{self, Checked, Checker, Known, Leaf, Stop};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::ir::Storage;
 use crate::expr::tree::{Kind, Node};
-use crate::expr::types::named_by;
+use crate::expr::types::{TypeName, named_by};
 use crate::ids::error::Error;
 use crate::images::consts::Constant;
 use crate::inspect::registers::parts as register_parts;
@@ -140,7 +140,7 @@ impl<'a> Compiler<'a> {
             ))),
             Kind::Member(object, name) => self.member(object, name),
             Kind::Index(..) => Err("the result is a range of elements".into()),
-            Kind::Cast(..) => Err("a cast to a reference".into()),
+            Kind::Cast(cast, name, inner) => self.cast_to_reference(*cast, name, inner),
             Kind::Call(function, _) => Err(NotCompilable::new(format!(
                 "`{}` unwinds the stack",
                 self.source_text(function)
@@ -193,6 +193,14 @@ impl<'a> Compiler<'a> {
         }
         self.look_up(storage, name)?
             .ok_or_else(|| NotCompilable::unknown_name(name))
+    }
+
+    /// Returns the type that the expression spells.
+    pub(super) fn type_of_name(&self, name: &TypeName) -> Result<Ty, NotCompilable> {
+        let known = self.known.borrow();
+        let checker = Checker::new(self, self.language, &known, self.text);
+        let found = checker.type_of_name(name);
+        found.map_err(|_| NotCompilable::new(format!("no type `{}`", name.base)))
     }
 
     pub(super) fn type_named(&self, name: &str) -> Option<Ty> {
@@ -332,7 +340,7 @@ impl check::Scope for Compiler<'_> {
     }
 
     fn functions(&self, name: &str) -> Result<Vec<ResolvedFunction>, Error> {
-        if self.type_named(name).is_some() {
+        if self.type_named(name).is_some() || !self.scope.has_functions(name) {
             return Ok(Vec::new());
         }
         let name = members::last_component(name);

@@ -8,21 +8,26 @@
 //! deopt.
 
 pub(crate) mod aarch64;
+mod c_texts;
 mod captured;
+mod casts;
 mod checked;
 mod choices;
 mod code;
 mod compare;
 mod containers;
 mod expected;
+mod followed;
 pub(crate) mod functions;
 mod image;
+mod iterators;
 mod lower;
 mod matches;
 mod needs;
 mod numbers;
 mod options;
 mod owners;
+mod parts;
 mod place;
 mod probe;
 mod rows;

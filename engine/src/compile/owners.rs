@@ -62,6 +62,7 @@ impl Compiler<'_> {
                 Contents::Pointee(of) | Contents::Wrapped(of) | Contents::Unbounded(of),
             ) => self.owned(value, &of).map(Some),
             (_, Contents::Wrapped(_)) => self.wrapped(value).map(Some),
+            (_, Contents::Pointee(of)) => self.iterated(value, of).map(Some),
             _ => Ok(None),
         }
     }

@@ -10,7 +10,7 @@ use dwarf::{Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable}
 use std::sync::Arc;
 
 /// Address of the fake object: no user-space program has memory there.
-const NOWHERE: u64 = 0xffff_0000_0000_0000;
+pub(super) const NOWHERE: u64 = 0xffff_0000_0000_0000;
 
 /// Returns the place of a fake object.
 pub(super) fn nowhere() -> RuntimeLocation {

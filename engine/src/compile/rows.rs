@@ -7,7 +7,7 @@ use super::{NotCompilable, RuntimeLocation, RuntimeValue};
 use crate::expr::ir::Expr;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::scalar::ScalarKind;
-use crate::inspect::value::{Shape, Ty, Value};
+use crate::inspect::value::{Shape, Ty};
 use dwarf::Language;
 
 /// Maximum length in bytes of a text to search for.
@@ -98,6 +98,9 @@ impl Compiler<'_> {
                 let by = self.word(index)?;
                 self.option_of(row, by, returns)?
             }
+            ("find", [text]) if row.is_text() && !is_rust => {
+                return self.position(row, text, returns).map(Some);
+            }
             ("starts_with" | "ends_with" | "contains", [text]) if row.is_text() => {
                 return self.sought(row, name, text).map(Some);
             }
@@ -138,6 +141,59 @@ impl Compiler<'_> {
         ))
     }
 
+    /// Returns a known text or character to search for.
+    fn wanted(&self, row: &Row, wanted: &Expr<'_>) -> Result<Vec<u8>, NotCompilable> {
+        let text = match &self.lower(wanted)?.plain()? {
+            RuntimeValue {
+                ty: Ty::Text,
+                place: RuntimeLocation::Bytes(bytes),
+                ..
+            } => bytes.to_vec(),
+            value => known_char(value).ok_or("searching for a string of the program")?,
+        };
+        if row.text != Some(1) {
+            return Err("a wide-character string".into());
+        }
+        match text.len() > MAX_SOUGHT {
+            true => Err(NotCompilable::new(format!(
+                "the string is longer than {MAX_SOUGHT} bytes"
+            ))),
+            false => Ok(text),
+        }
+    }
+
+    /// Compiles the search for the position of a known text or character in a string of C++.
+    fn position(
+        &self,
+        row: &Row,
+        wanted: &Expr<'_>,
+        returns: &Ty,
+    ) -> Result<RuntimeValue, NotCompilable> {
+        let mut text = self.wanted(row, wanted)?;
+        if wanted.ty.same_as(&Ty::Text) {
+            // It is passed by its address, so it ends at the first zero.
+            let end = text.iter().position(|byte| *byte == 0);
+            text.truncate(end.unwrap_or(text.len()));
+        }
+        let size = Int::Constant(text.len() as u64);
+        let is_long = compare(Order::Ge, &row.len, &size);
+        let room = word(Operation::Sub, row.len.clone(), size);
+        let count = word(Operation::Add, room, Int::Constant(1));
+        let at = |index: Int| {
+            let address = Address::pointed(row.at.clone()).indexed(index, 1);
+            Ok(BoolExpr::Bytes(Box::new(address), text.clone().into()))
+        };
+        let first = match text.is_empty() {
+            true => Int::Constant(0),
+            false => {
+                let first = Int::First(self.over(count, &at)?);
+                Int::choice(is_long, first, Int::Constant(u64::MAX))
+            }
+        };
+        let place = RuntimeLocation::Int(row.checked(first), Width::WORD);
+        Ok(RuntimeValue::new(returns.clone(), place))
+    }
+
     /// Compiles a search for a known text or character.
     fn sought(
         &self,
@@ -145,26 +201,7 @@ impl Compiler<'_> {
         name: &str,
         wanted: &Expr<'_>,
     ) -> Result<RuntimeValue, NotCompilable> {
-        let text = match &self.lower(wanted)?.plain()? {
-            RuntimeValue {
-                ty: Ty::Text,
-                place: RuntimeLocation::Bytes(bytes),
-                ..
-            } => bytes.to_vec(),
-            value => {
-                let char = value.known().as_ref().and_then(char_of);
-                let char = char.ok_or("searching for a string of the program")?;
-                char.to_string().into_bytes()
-            }
-        };
-        if row.text != Some(1) {
-            return Err("a wide-character string".into());
-        }
-        if text.len() > MAX_SOUGHT {
-            return Err(NotCompilable::new(format!(
-                "the string is longer than {MAX_SOUGHT} bytes"
-            )));
-        }
+        let text = self.wanted(row, wanted)?;
         let size = Int::Constant(text.len() as u64);
         let room = || word(Operation::Sub, row.len.clone(), size.clone());
         let is_long = compare(Order::Ge, &row.len, &size);
@@ -190,9 +227,16 @@ impl Compiler<'_> {
     }
 }
 
-/// Returns a character of Rust.
-fn char_of(value: &Value) -> Option<char> {
-    let is_char = matches!(value.ty.shape(), Shape::Scalar(it) if it.kind == ScalarKind::Utf);
-    let bits = value.raw(&super::probe::NoProcess).ok()?;
-    char::from_u32(u32::try_from(bits).ok()?).filter(|_| is_char)
+/// Returns the bytes of a known character: of Rust's `char`, or of one byte in C++.
+fn known_char(value: &RuntimeValue) -> Option<Vec<u8>> {
+    let known = value.known()?;
+    let Shape::Scalar(scalar) = known.ty.shape() else {
+        return None;
+    };
+    let bits = u32::try_from(known.raw(&super::probe::NoProcess).ok()?).ok()?;
+    match scalar.kind {
+        ScalarKind::Utf => Some(char::from_u32(bits)?.to_string().into_bytes()),
+        _ if scalar.is_narrow_character() => Some(vec![bits as u8]),
+        _ => None,
+    }
 }

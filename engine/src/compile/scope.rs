@@ -40,6 +40,8 @@ pub(crate) trait Scope {
     fn declares(&self, _name: &str) -> bool {
         false
     }
+    /// Returns whether the program has functions of a name that are visible here.
+    fn has_functions(&self, name: &str) -> bool;
     /// Returns whether the compiler recorded the macros of the unit.
     fn has_macros(&self) -> bool {
         false

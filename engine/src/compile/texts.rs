@@ -46,9 +46,10 @@ impl Compiler<'_> {
         let is_equality = matches!(order, Order::Eq | Order::Ne);
         let same = match (literal(a), literal(b)) {
             (Some(a), Some(b)) => return Ok(BoolExpr::Constant(order.of(a.cmp(&b)))),
-            (Some(_), None) | (None, Some(_)) if !is_equality => {
-                return Err("ordering of strings and literals is not supported".into());
+            (Some(text), None) if !is_equality => {
+                return self.order_of_text(order.mirrored(), b, &text);
             }
+            (None, Some(text)) if !is_equality => return self.order_of_text(order, a, &text),
             (Some(text), None) => self.is_text(b, &literal_within(text)?)?,
             (None, Some(text)) => self.is_text(a, &literal_within(text)?)?,
             (None, None) => return self.compare_rows(order, a, b),

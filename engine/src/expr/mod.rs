@@ -20,7 +20,7 @@ pub(crate) mod evaluate;
 mod exact;
 mod format;
 pub(crate) mod header_constants;
-mod hierarchy;
+pub(crate) mod hierarchy;
 mod interpret;
 mod interpret_cpp;
 mod interpret_made;

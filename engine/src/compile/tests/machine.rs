@@ -370,6 +370,10 @@ impl EvalContext for Machine {
 }
 
 impl Scope for Machine {
+    fn has_functions(&self, name: &str) -> bool {
+        let module = self.module.as_ref();
+        module.is_none_or(|(module, _)| !module.functions_named(name).is_empty())
+    }
     fn arch(&self) -> Arch {
         self.arch
     }

@@ -2,6 +2,7 @@
 //! runs the code.
 
 mod captured;
+mod cpp;
 // The code of one set, in its assembly.
 #[cfg(target_arch = "x86_64")]
 mod code;

@@ -171,6 +171,12 @@ impl Checker<'_> {
         (arguments, passed): (&'t [Node], &[Expr<'t>]),
         node: &'t Node,
     ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        // What cannot be called may be known by its definition.
+        if !self.scope.may_call()
+            && let Some(done) = self.template_of_std(name, (passed, arguments), node)?
+        {
+            return Ok(Some(done));
+        }
         let mut meant = Meant {
             known: self.functions_called(name, passed)?,
             is_method: false,

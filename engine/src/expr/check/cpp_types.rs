@@ -79,7 +79,7 @@ impl Checker<'_> {
     }
 
     /// Returns the type of a name in the text.
-    pub(super) fn type_of_name<'t>(&self, name: &'t TypeName) -> Result<Ty, Stop<'t>> {
+    pub(crate) fn type_of_name<'t>(&self, name: &'t TypeName) -> Result<Ty, Stop<'t>> {
         let of = match &name.of {
             Some(of) => Some(referred(&self.check(&of.0)?.ty)),
             None => None,

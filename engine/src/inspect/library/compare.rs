@@ -571,7 +571,10 @@ fn alternative(target: &dyn Target, value: &Value) -> Result<(usize, Option<Valu
 }
 
 /// Returns the parts of a tuple or pair.
-pub(super) fn parts(target: &dyn Target, value: &Value) -> Result<Vec<Value>, Error> {
+///
+/// # Errors
+/// They cannot be found.
+pub fn parts(target: &dyn Target, value: &Value) -> Result<Vec<Value>, Error> {
     if let Some(parts) = synthetic::parts(value) {
         return Ok(parts);
     }

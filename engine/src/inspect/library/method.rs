@@ -544,6 +544,14 @@ impl Method {
         }
     }
 
+    /// Returns the part that it reads, as `std::get` does; `None` for other methods.
+    pub fn part(&self) -> Option<Part> {
+        match self.kind {
+            MethodKind::Part(part) => Some(part),
+            _ => None,
+        }
+    }
+
     /// Gives a result the declared type: the debug info may have it under another name, and the
     /// number of an argument (`value_or(3)`) may have another width.
     fn typed(&self, target: &dyn Target, result: Value) -> Value {

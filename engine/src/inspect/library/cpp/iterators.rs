@@ -112,6 +112,11 @@ pub fn comparable(left: &Ty, right: &Ty) -> bool {
     }
 }
 
+/// Returns whether a type is that of iterators over contiguous elements that are one pointer.
+pub fn is_contiguous_iterator(ty: &Ty) -> bool {
+    family(ty).is_some_and(|family| is_contiguous(&family))
+}
+
 /// Returns whether iterators of a type have no order.
 pub fn is_unordered(ty: &Ty) -> bool {
     family(ty).is_some_and(|family| !is_contiguous(&family))

@@ -10,7 +10,7 @@ mod streams;
 mod strings;
 mod values;
 
-pub(super) use parts::Part;
+pub use parts::Part;
 pub use strings::PREPENDED;
 pub(super) use strings::is_piece;
 
