@@ -335,3 +335,17 @@ fn conditions_on_the_library_of_cpp_run_in_the_program() {
         ],
     );
 }
+
+#[test]
+fn conditions_on_the_library_of_rust_run_in_the_program() {
+    stop_in_the_program(
+        "rust/jump_patch_logs.rs",
+        &[
+            ("i % 4 == 2 && &string[2..] == \"é\" && i > 4000", "4002"),
+            ("(5000..6000).contains(&i)", "5000"),
+            ("i.wrapping_mul(3) == 18003", "6001"),
+            ("maybe.is_some_and(|x| x.min(7000) == 7000)", "7000"),
+            ("text > \"t\" && i.checked_sub(8000).is_some()", "8000"),
+        ],
+    );
+}

@@ -142,7 +142,11 @@ impl Compiler<'_> {
 
     /// Lowers a function of the C library that changes nothing.
     #[inline(never)]
-    pub(super) fn c_library_call(&self, call: &Call<'_>) -> Result<RuntimeValue, NotCompilable> {
+    pub(super) fn c_library_call(
+        &self,
+        call: &Call<'_>,
+        of: &Expr<'_>,
+    ) -> Result<RuntimeValue, NotCompilable> {
         let name = &call.name;
         match (&**name, &call.arguments[..]) {
             _ if !is_of_library(call) => Err(NotCompilable::new(format!("it calls `{name}`"))),
@@ -158,6 +162,9 @@ impl Compiler<'_> {
                 let like = crate::expr::arith::size(0, self.language);
                 let place = RuntimeLocation::Int(len, Width::WORD);
                 Ok(RuntimeValue::new(like.ty, place))
+            }
+            ("abs" | "labs" | "llabs" | "fabs" | "fabsf", [number]) => {
+                self.stored(self.magnitude_of(number)?, of)
             }
             ("strcmp" | "strncmp" | "memcmp", _) => Err(NotCompilable::new(format!(
                 "only the sign of what `{name}` returns is defined: compare it with 0"

@@ -177,7 +177,7 @@ impl Compiler<'_> {
                     ..value
                 })
             }
-            Kind::Slice(..) => Err("a part of a text or row".into()),
+            Kind::Slice(object, ends, inclusive) => self.slice_of(object, ends, *inclusive, of),
             Kind::Text(_) if !matches!(of.ty, Ty::Text) => Err("a literal of bytes".into()),
             Kind::Text(bytes) => Ok(RuntimeValue::new(
                 Ty::Text,
@@ -186,7 +186,7 @@ impl Compiler<'_> {
             Kind::Cast(cast, inner) => self.cast_of(*cast, inner, of),
             Kind::Item(container, by) => self.item(container, by),
             Kind::Answer(method, operands) => self.answer(method, operands),
-            Kind::Call(call) => self.c_library_call(call),
+            Kind::Call(call) => self.c_library_call(call, of),
             _ => {
                 let number = self.number(of)?;
                 self.stored(number, of)
@@ -196,7 +196,11 @@ impl Compiler<'_> {
 
     /// Returns a number as a value.
     #[inline(never)]
-    fn stored(&self, number: Number, of: &Expr<'_>) -> Result<RuntimeValue, NotCompilable> {
+    pub(super) fn stored(
+        &self,
+        number: Number,
+        of: &Expr<'_>,
+    ) -> Result<RuntimeValue, NotCompilable> {
         let place = match number {
             Number::Constant(bits) => {
                 let size = of.ty.size().unwrap_or(8).min(16) as usize;

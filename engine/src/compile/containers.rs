@@ -8,7 +8,7 @@ use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
 use crate::expr::check;
 use crate::expr::evaluate::DEREFERENCES;
 use crate::expr::ir::Expr;
-use crate::inspect::library::Method;
+use crate::inspect::library::{self, Method};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Target, Ty, Value};
 use crate::inspect::visualize::libstdcxx::text_of_string;
@@ -69,6 +69,9 @@ impl Compiler<'_> {
     pub(super) fn row(&self, value: &RuntimeValue) -> Result<Option<Row>, NotCompilable> {
         if let RuntimeLocation::Referent(of) = &value.place {
             return self.row(of);
+        }
+        if let RuntimeLocation::Row(row) = &value.place {
+            return Ok(Some((**row).clone()));
         }
         let ty = match (value.ty.shape(), &value.place) {
             (Shape::Composite(ty), _) => ty,
@@ -361,8 +364,17 @@ impl Compiler<'_> {
             if let Some(found) = self.of_variant(&value, name, returns)? {
                 return Ok(found);
             }
+            if let Some(found) = self.of_scalar(&value, (name, arguments), returns)? {
+                return Ok(found);
+            }
+            if let Some(found) = self.of_range(&value, (name, arguments))? {
+                return Ok(found);
+            }
             if let Some(found) = self.of_option(&value, name, arguments, returns)? {
                 return Ok(found);
+            }
+            if let ("strong_count", []) = (name, arguments) {
+                return self.owners_of(&value, returns);
             }
             if let Some(held) = self.held(&value)? {
                 match self.of_held(held, name, arguments, returns)? {
@@ -381,10 +393,21 @@ impl Compiler<'_> {
             }
         }
         match (name, arguments) {
+            // A string that is like a literal.
+            ("to_string" | "to_owned" | "as_str" | "as_ref", []) if is_literal(&value) => {
+                Ok(RuntimeValue::new(Ty::Text, value.place))
+            }
             ("clone" | "to_owned", []) => Ok(value),
             _ => Err(only_read()),
         }
     }
+}
+
+/// Returns whether a value is a text that the expression has.
+fn is_literal(value: &RuntimeValue) -> bool {
+    matches!(value.place, RuntimeLocation::Bytes(_))
+        && !matches!(value.ty.shape(), Shape::Composite(_))
+        && library::is_text(&value.ty)
 }
 
 fn text(at: Int, element: Ty, len: Int, invalid: BoolExpr) -> Row {

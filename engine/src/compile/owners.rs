@@ -3,12 +3,14 @@
 
 use super::code::{BoolExpr, Int, Order, Width};
 use super::containers::compare;
+use super::followed::followed;
 use super::lower::Compiler;
 use super::numbers::address_in;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
 use crate::expr::ir::Expr;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::{Shape, Ty};
+use crate::inspect::visualize::rust_std::cells;
 use crate::inspect::visualize::standard::{before_arguments, owners, std_class};
 use crate::inspect::visualize::{View, need, rust_std, view};
 use dwarf::Language;
@@ -48,7 +50,10 @@ impl Compiler<'_> {
             return Ok(None);
         };
         if ty.language() == Language::Rust {
+            let name = before_arguments(&ty.ty.name).rsplit("::").next();
             return match contents {
+                Contents::Pointee(_) if name == Some("Cow") => self.cow(value).map(Some),
+                Contents::Wrapped(_) if name == Some("RefCell") => self.ref_cell(value).map(Some),
                 Contents::Pointee(of) => self.counted(value, &of).map(Some),
                 Contents::Wrapped(_) => self.wrapped(value).map(Some),
                 _ => Ok(None),
@@ -110,6 +115,74 @@ impl Compiler<'_> {
         })
     }
 
+    /// Returns whether a value is a `Cow`.
+    pub(super) fn is_cow(&self, value: &RuntimeValue) -> bool {
+        match value.ty.shape() {
+            Shape::Composite(ty) => {
+                let name = before_arguments(&ty.ty.name);
+                ty.language() == Language::Rust && name == "alloc::borrow::Cow"
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the value of a `Cow`.
+    fn cow(&self, value: &RuntimeValue) -> Result<Held, NotCompilable> {
+        let is_borrowed = self.holds_variant(value, "Borrowed")?;
+        let borrowed = self.payload(value, "Borrowed", true)?.plain()?;
+        let owned = self.payload(value, "Owned", true)?;
+        Ok(Held {
+            is_there: BoolExpr::Constant(true),
+            value: RuntimeValue::choice(is_borrowed, borrowed, owned),
+            pointer: None,
+        })
+    }
+
+    /// Returns the value of a `RefCell`; deopt while it is mutably borrowed.
+    fn ref_cell(&self, value: &RuntimeValue) -> Result<Held, NotCompilable> {
+        let special = || NotCompilable::special_layout(&value.ty);
+        let part = |name: &'static str| {
+            probe::part(value, |target, object| {
+                rust_std::innermost(target, rust_std::named_in(target, object, name)?).map(Some)
+            })
+        };
+        let borrows = part("borrow")?.ok_or_else(special)?;
+        let signed = Width {
+            size: 8,
+            signed: true,
+        };
+        let borrows = super::numbers::int_of(&borrows, signed)?;
+        let is_free = BoolExpr::compare(Order::Ge, true, borrows, Int::Constant(0));
+        let held = probe::part(value, |target, object| {
+            cells::initialized(target, &need(target, object, &["value"])?).map(Some)
+        })?;
+        Ok(Held {
+            is_there: is_free.choice(BoolExpr::Constant(true), BoolExpr::Deopt),
+            value: held.ok_or_else(special)?,
+            pointer: None,
+        })
+    }
+
+    /// Returns the number of owners of an `Rc` or `Arc`.
+    pub(super) fn owners_of(
+        &self,
+        value: &RuntimeValue,
+        returns: &Ty,
+    ) -> Result<RuntimeValue, NotCompilable> {
+        let special = || NotCompilable::special_layout(&value.ty);
+        let strong = followed(value, |target, object| {
+            let pointer = rust_std::pointer_in(target, object)?;
+            let Shape::Pointer(inner, _) = pointer.ty.shape() else {
+                return Ok(None);
+            };
+            let inner = pointer.pointee(target, inner)?;
+            rust_std::innermost(target, need(target, &inner, &["strong"])?).map(Some)
+        })?;
+        let count = address_in(&strong.ok_or_else(special)?.value)?;
+        let place = RuntimeLocation::Int(count, Width::WORD);
+        Ok(RuntimeValue::new(returns.clone(), place))
+    }
+
     /// Returns the value of an `Rc` or `Arc`.
     fn counted(&self, value: &RuntimeValue, of: &Ty) -> Result<Held, NotCompilable> {
         let special = || NotCompilable::special_layout(&value.ty);
@@ -167,6 +240,7 @@ impl Compiler<'_> {
         returns: &Ty,
     ) -> Result<Option<RuntimeValue>, NotCompilable> {
         Ok(Some(match (name, arguments) {
+            ("borrow", []) => held.checked().referred(returns.clone()),
             ("has_value" | "operator bool", []) => self.boolean(held.is_there),
             ("value" | "operator*" | "get" | "load", []) if held.pointer.is_none() => {
                 held.checked()

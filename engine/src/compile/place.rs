@@ -2,6 +2,7 @@
 
 use super::NotCompilable;
 use super::code::{Address, Base, BoolExpr, Float, Int, Operation, Width};
+use super::containers::Row;
 use super::set;
 use crate::arch::Arch;
 use crate::inspect::value::location::{Bits, Bytes};
@@ -41,6 +42,8 @@ pub(crate) enum RuntimeLocation {
     Choice(Box<BoolExpr>, Arc<[RuntimeValue; 2]>),
     /// None: the expression makes the object.
     Made(Arc<Made>),
+    /// A part of a text or of elements.
+    Row(Arc<Row>),
     /// None: a reference to a value, which need not be in memory.
     Referent(Arc<RuntimeValue>),
     /// None: a use of the value is a deopt.
@@ -127,6 +130,10 @@ impl RuntimeLocation {
                 1 + fields.sum::<usize>()
             }
             RuntimeLocation::Referent(of) => of.place.parts(),
+            RuntimeLocation::Row(row) => {
+                let (at, len) = (row.at.needs(), row.len.needs());
+                at.parts + len.parts + row.invalid.needs().parts
+            }
             _ => 1,
         }
     }
@@ -169,7 +176,9 @@ impl RuntimeLocation {
                 RuntimeLocation::Choice(condition, both)
             }
             RuntimeLocation::Missing => RuntimeLocation::Missing,
-            RuntimeLocation::Made(_) | RuntimeLocation::Referent(_) => return Err(no_bytes()),
+            RuntimeLocation::Made(_) | RuntimeLocation::Row(_) | RuntimeLocation::Referent(_) => {
+                return Err(no_bytes());
+            }
             RuntimeLocation::Pieces(pieces, at) => {
                 RuntimeLocation::Pieces(pieces, at.saturating_add(bytes))
             }
@@ -216,7 +225,9 @@ impl RuntimeLocation {
                 Int::choice((**condition).clone(), yes, no)
             }
             RuntimeLocation::Missing => Int::deopt(),
-            RuntimeLocation::Made(_) | RuntimeLocation::Referent(_) => return Err(no_bytes()),
+            RuntimeLocation::Made(_) | RuntimeLocation::Row(_) | RuntimeLocation::Referent(_) => {
+                return Err(no_bytes());
+            }
             RuntimeLocation::Pieces(..) => self.piece(at, size)?.raw(0, width)?,
         })
     }

@@ -29,8 +29,17 @@ impl Compiler<'_> {
         a: &RuntimeValue,
         b: &RuntimeValue,
     ) -> Result<BoolExpr, NotCompilable> {
-        let (a, b) = (a.plain()?, b.plain()?);
+        let (a, b) = (self.text_within(a)?, self.text_within(b)?);
         a.decided(&|a| b.decided(&|b| self.compare_two(order, a, b)))
+    }
+
+    /// Returns the text that references and a `Cow` around it lead to.
+    fn text_within(&self, value: &RuntimeValue) -> Result<RuntimeValue, NotCompilable> {
+        let value = value.plain()?;
+        value.each(&|value| match self.is_cow(value) {
+            true => self.pointee_of(value),
+            false => Ok(value.clone()),
+        })
     }
 
     fn compare_two(

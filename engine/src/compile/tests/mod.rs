@@ -11,5 +11,6 @@ mod programs;
 pub(crate) mod random;
 mod reads;
 mod refused;
+mod rust;
 #[cfg(target_arch = "x86_64")]
 mod scopes;

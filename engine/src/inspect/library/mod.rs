@@ -26,6 +26,7 @@ pub use method::Method;
 pub use method::referent as referent_type;
 pub use method::{function, has, method, names, truth};
 pub use number::{Wanted, number};
+pub use ranges::kind as range_kind;
 pub use text::{is_narrow, text_of, unit_type};
 pub use written::{
     held_place, is_assignable, is_atomic, is_never_zero, is_optional, is_string, optional_parts,

@@ -31,6 +31,11 @@ pub(super) fn of(ty: &Ty) -> Option<(String, Vec<Ty>)> {
     }
 }
 
+/// Returns the kind of a range, `RangeFrom`; `None`: a type is that of other values.
+pub fn kind(ty: &Ty) -> Option<String> {
+    of(ty).map(|it| it.0)
+}
+
 /// Returns the ends of a range.
 ///
 /// # Errors

@@ -100,7 +100,7 @@ fn counts_down(value: &Value) -> bool {
 }
 
 /// Returns the value inside `UnsafeCell`s, `MaybeUninit`s and unions.
-pub(super) fn initialized(target: &dyn Target, value: &Value) -> Result<Value, Error> {
+pub(crate) fn initialized(target: &dyn Target, value: &Value) -> Result<Value, Error> {
     let mut value = value.clone();
     for _ in 0..super::NESTING {
         let Shape::Composite(ty) = value.ty.shape() else {

@@ -1,7 +1,7 @@
 //! Rust's standard types, by the member names in use since rustc 1.70.
 
 mod btree;
-mod cells;
+pub(crate) mod cells;
 mod dynamic;
 mod hash;
 mod plain;
