@@ -46,6 +46,7 @@ of_every_change() {
     cargo fmt --all --check
     cargo fmt --manifest-path tests/fuzz/Cargo.toml --check
     cargo fmt --manifest-path tests/schema/compare/Cargo.toml --check
+    cargo fmt --manifest-path tests/source_expressions/Cargo.toml --check
     cargo clippy --quiet --workspace --all-targets -- -D warnings
     section ""
     # Apple's headers, which a unit test compares structures with. It is skipped where they cannot be had.
@@ -88,6 +89,15 @@ part() {
     darwin-link) or_skip "builds for macOS" tests/darwin.sh link ;;
     fuzz) tests/fuzz/run.sh 15 ;;
     schema) cargo run --quiet --release --manifest-path tests/schema/compare/Cargo.toml --target-dir "$target/schema" ;;
+    source-expressions)
+        local manifest=tests/source_expressions/Cargo.toml built="$target/source_expressions"
+        cargo clippy --quiet --release --all-targets --manifest-path $manifest --target-dir "$built" -- -D warnings
+        cargo test --quiet --release --manifest-path $manifest --target-dir "$built"
+        # Always the same packages: a release does not wait for what a night finds.
+        or_skip "packages of other projects" env STILLPOINT="$target/debug/stillpoint" \
+            SOURCE_EXPRESSIONS_CACHE="$built/packages" \
+            cargo run --quiet --release --manifest-path $manifest --target-dir "$built" -- --seed 1 --seconds 240
+        ;;
     *)
         echo "no part of that name: $1" >&2
         return 1
