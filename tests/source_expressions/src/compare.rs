@@ -191,6 +191,12 @@ fn tokens(text: &str, is_shown: bool) -> Vec<Token> {
         }
     }
     if is_shown {
+        // Its end may be cut within a name or a text.
+        if text.ends_with("...") && !text.ends_with("\"...") {
+            while found.pop_if(|it| *it == Token::Rest).is_some() {}
+            found.pop();
+            found.push(Token::Rest);
+        }
         without_notes(&mut found);
     }
     found
@@ -396,6 +402,12 @@ mod tests {
             ("core::ops::Range<usize>", "0..5", "0..5"),
             ("alloc::rc::Rc<i32>", "5", "5 (strong 1)"),
             ("&str", "\"long text\"", "\"long\"..."),
+            (
+                "a::Part",
+                "Part { a: [1, 2], b: 3 }",
+                "Part {a: [1, 2], b...",
+            ),
+            ("a::Part", "Part { a: \"text\", b: 3 }", "Part {a: \"te..."),
         ] {
             assert_eq!(
                 verdict(ty, value, shown),
@@ -414,6 +426,11 @@ mod tests {
             ("a::Part", "Part { a: 1, b: 2 }", "Part {a: 1, b: 3}"),
             ("f64", "1.0", "1.5"),
             ("&str", "\"long text\"", "\"short\"..."),
+            (
+                "a::Part",
+                "Part { a: [1, 2], b: 3 }",
+                "Part {a: [1, 3], b...",
+            ),
         ] {
             assert_eq!(
                 verdict(ty, value, shown),

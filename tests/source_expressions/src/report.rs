@@ -51,6 +51,8 @@ pub struct Package {
     missed: Vec<String>,
     wrong: Vec<String>,
     known: Vec<String>,
+    /// Answers that differ in a program that depends on chance.
+    by_chance: Vec<String>,
     /// `(with calls, the message, place and text)`.
     refused: Vec<(bool, String, String)>,
     notes: Vec<String>,
@@ -69,6 +71,7 @@ impl Package {
             missed: Vec::new(),
             wrong: Vec::new(),
             known: Vec::new(),
+            by_chance: Vec::new(),
             refused: Vec::new(),
             notes: Vec::new(),
             lost: 0,
@@ -161,6 +164,11 @@ impl Package {
                     };
                     let line =
                         format!("{place}: `{text}` is {expected}; the debugger: {shown} ({ty})");
+                    if truth.varies {
+                        counts.not_comparable += 1;
+                        self.by_chance.push(line);
+                        continue;
+                    }
                     match known::reason(&self.name, text, shown) {
                         Some(why) => {
                             counts.known += 1;
@@ -230,7 +238,14 @@ impl Report {
         for line in &package.known {
             println!("  known: {line}");
         }
+        if !package.by_chance.is_empty() {
+            let count = package.by_chance.len();
+            println!("  note: {count} answers differ in programs that depend on chance");
+        }
         if self.verbose {
+            for line in &package.by_chance {
+                println!("  by chance: {line}");
+            }
             for (_, why, example) in &package.refused {
                 println!("  refused: {example}: {why}");
             }
