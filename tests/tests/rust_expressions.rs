@@ -399,3 +399,42 @@ fn rows_of_booleans_are_of_rust() {
     );
     client.disconnect();
 }
+
+#[test]
+fn texts_that_calls_make_are_parts_of_objects() {
+    let mut client = DapClient::stopped_at(&Fixture::of("rust/made.rs"), "end");
+    for (expression, expected) in [
+        ("Some(text.to_string())", "Some(\"text\")"),
+        (
+            "Some(long.to_string())",
+            "Some(\"longer than a string object\")",
+        ),
+        ("(1, text.to_string(), 2)", "(1, \"text\", 2)"),
+        ("(1, text.to_string(), 2).1", "\"text\""),
+        (
+            "[text.to_string(), number.to_string()]",
+            "[\"text\", \"3\"]",
+        ),
+        (
+            "Named { name: text.to_string(), owner: Some(long.to_string()), count: 2 }",
+            "Named {name: \"text\", owner: Some(\"longer than a string object\"), count: 2}",
+        ),
+        (
+            "Named { name: text.to_string(), owner: None, count: 2 }.name",
+            "\"text\"",
+        ),
+        (
+            "Named { owner: Some(text.to_string()), ..named }",
+            "Named {name: \"longer than a string object\", owner: Some(\"text\"), count: 1}",
+        ),
+        // Not the bytes of the text as those of a string object.
+        (
+            "None::<String>.unwrap_or(long.to_string())",
+            "\"longer than a string object\"",
+        ),
+        ("named.owner.unwrap_or(number.to_string())", "\"3\""),
+    ] {
+        assert_eq!(client.evaluate(expression), expected, "{expression}");
+    }
+    client.disconnect();
+}

@@ -66,7 +66,11 @@ fn once(
     statements: &[&Statement],
     deadline: Instant,
 ) -> Result<Session, String> {
+    // The client panics with the whole transcript, of which the end is enough.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
     let result = catch_unwind(AssertUnwindSafe(|| converse(program, statements, deadline)));
+    std::panic::set_hook(hook);
     result.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.unwrap_or_else(|| "a panic without a text".to_owned());

@@ -7,7 +7,7 @@ mod recipe;
 mod tree;
 
 use crate::ask::{self, Program};
-use crate::probe::{Answer, Statement, Truth};
+use crate::probe::{Answer, Level, Statement, Truth};
 use crate::report::Package;
 use crate::{commands, compare, corpus, truth};
 use build::Build;
@@ -32,7 +32,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// It cannot be fetched, built or run in time: why.
-pub fn examine(name: &str, family: &str, deadline: Instant) -> Result<Package, String> {
+pub fn examine(
+    name: &str,
+    family: &str,
+    level: Level,
+    deadline: Instant,
+) -> Result<Package, String> {
     let recipe = recipe::of(name).ok_or("packages.txt does not name it")?;
     let folder = corpus::folder(&format!("{family}/{name}"))?;
     let io = |why: std::io::Error| why.to_string();
@@ -45,6 +50,7 @@ pub fn examine(name: &str, family: &str, deadline: Instant) -> Result<Package, S
     let build = Build {
         recipe: &recipe,
         family,
+        level,
         scratch: &folder,
         deadline,
     };
@@ -70,7 +76,7 @@ pub fn examine(name: &str, family: &str, deadline: Instant) -> Result<Package, S
     let reached: HashSet<usize> = truth.reached.iter().copied().collect();
     let is_asked = |it: &&Statement| reached.contains(&it.id);
     let asked: Vec<&Statement> = statements.iter().filter(is_asked).collect();
-    let mut package = Package::new(&format!("{family}:{name}"));
+    let mut package = Package::new(&format!("{family}:{name}"), level);
     if !left.is_empty() {
         package.note(format!("{} probes do not compile", left.len()));
     }

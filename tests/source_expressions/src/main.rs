@@ -15,6 +15,7 @@ mod report;
 mod rust;
 mod truth;
 
+use probe::Level;
 use report::{Package, Report};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -25,7 +26,8 @@ const USAGE: &str = "usage: stillpoint-source-expressions [--seed N] [--rust N] 
     --c N         how many packages of C and C++ (1)
     --seconds N   begin no further package after this time, and give each a half of it (300)
     --verbose     list refused expressions, too
-    PACKAGE       `rust:NAME`, `gcc:NAME`, `clang:NAME`: these instead of a choice
+    PACKAGE       `rust:NAME`, `gcc:NAME`, `clang:NAME`: these instead of a choice; `rust-O2:NAME`, `gcc-O2:NAME`,
+                  `clang-O2:NAME`: optimized, where the copy with probes is not
 Environment: STILLPOINT names the debugger, SOURCE_EXPRESSIONS_CACHE a folder for sources and builds.";
 
 /// What the command line asks for.
@@ -86,8 +88,13 @@ fn main() -> ExitCode {
         }
         let deadline = Instant::now() + limit / 2;
         let found: Result<Package, String> = match name.split_once(':') {
-            Some(("rust", name)) => rust::examine(name, deadline),
-            Some((family @ ("gcc" | "clang"), name)) => c::examine(name, family, deadline),
+            Some(("rust", name)) => rust::examine(name, Level::Plain, deadline),
+            Some(("rust-O2", name)) => rust::examine(name, Level::Optimized, deadline),
+            Some((family @ ("gcc" | "clang"), name)) => {
+                c::examine(name, family, Level::Plain, deadline)
+            }
+            Some(("gcc-O2", name)) => c::examine(name, "gcc", Level::Optimized, deadline),
+            Some(("clang-O2", name)) => c::examine(name, "clang", Level::Optimized, deadline),
             _ => Err("no such kind of package".to_owned()),
         };
         match found {

@@ -3,6 +3,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
+/// How the program is built that the debugger runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    /// Without optimizations.
+    Plain,
+    /// With those of `-O2`.
+    Optimized,
+}
+
 /// A sub-expression without side effects.
 pub struct Probe {
     /// Its number in the package.

@@ -3,7 +3,7 @@
 use crate::ask::Session;
 use crate::compare::Verdict;
 use crate::known;
-use crate::probe::{Answer, Run, Statement, Truth, common_order};
+use crate::probe::{Answer, Level, Run, Statement, Truth, common_order};
 use regex::Regex;
 use std::collections::{BTreeMap, HashSet};
 use std::process::ExitCode;
@@ -40,6 +40,7 @@ impl Counts {
 /// What came out of a package.
 pub struct Package {
     name: String,
+    level: Level,
     /// Expressions without calls, and with calls.
     counts: [Counts; 2],
     /// Statements that the debugger stopped at, in the order of the program.
@@ -61,9 +62,10 @@ pub struct Package {
 
 impl Package {
     /// A package of which nothing is known.
-    pub fn new(name: &str) -> Self {
+    pub fn new(name: &str, level: Level) -> Self {
         Self {
             name: name.to_owned(),
+            level,
             counts: Default::default(),
             stops: 0,
             without_code: 0,
@@ -213,8 +215,13 @@ impl Report {
         let mut both = package.counts[0].clone();
         both.add(&package.counts[1]);
         println!(
-            "{}: {} expressions at {} statements: {} equal, {} wrong, {} known to be wrong, {} not comparable, {} of {} refused without calls, {} of {} with; {} statements in another order, {} missed, {} lines without code",
+            "{}{}: {} expressions at {} statements: {} equal, {} wrong, {} known to be wrong, {} not comparable, {} of {} refused without calls, {} of {} with; {} statements in another order, {} missed, {} lines without code",
             package.name,
+            if package.level == Level::Optimized {
+                " -O2"
+            } else {
+                ""
+            },
             both.all(),
             package.stops,
             both.equal,

@@ -8,7 +8,7 @@ mod purity;
 use crate::ask::{self, Program};
 use crate::commands;
 use crate::corpus;
-use crate::probe::{Answer, Statement, Truth};
+use crate::probe::{Answer, Level, Statement, Truth};
 use crate::report::Package;
 use crate::{compare, truth};
 use build::Cargo;
@@ -30,7 +30,7 @@ const RUN: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// It cannot be fetched, built or run in time: why.
-pub fn examine(name: &str, deadline: Instant) -> Result<Package, String> {
+pub fn examine(name: &str, level: Level, deadline: Instant) -> Result<Package, String> {
     let folder = corpus::folder(&format!("rust/{name}"))?;
     let io = |why: std::io::Error| why.to_string();
     let (source, version) = corpus::fetch_crate(name, &folder, deadline)?;
@@ -47,11 +47,12 @@ pub fn examine(name: &str, deadline: Instant) -> Result<Package, String> {
         scratch: &folder,
         deadline,
     };
-    let programs = cargo.tests(&plain)?;
+    let programs = cargo.tests(&plain, level)?;
     let (mut statements, derived) = find(&plain)?;
     copy::write(&plain, &probed, &mut statements, &cargo)?;
-    let copies: BTreeMap<String, PathBuf> = cargo.tests(&probed)?.into_iter().collect();
-    let mut package = Package::new(&format!("rust:{name} {version}"));
+    let copies: BTreeMap<String, PathBuf> =
+        cargo.tests(&probed, Level::Plain)?.into_iter().collect();
+    let mut package = Package::new(&format!("rust:{name} {version}"), level);
     let mut done: HashSet<usize> = HashSet::new();
     let mut tried = 0;
     for (program, path) in &programs {

@@ -555,6 +555,10 @@ impl Method {
     /// Gives a result the declared type: the debug info may have it under another name, and the
     /// number of an argument (`value_or(3)`) may have another width.
     fn typed(&self, target: &dyn Target, result: Value) -> Value {
+        // A text that an argument has made does not have the bytes of the string object.
+        if matches!(result.ty.shape(), Shape::Text) {
+            return result;
+        }
         if self.returns.same_as(&result.ty) {
             return Value {
                 ty: self.returns.clone(),

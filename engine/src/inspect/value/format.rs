@@ -204,6 +204,9 @@ impl Writer<'_> {
             ValueLocation::Failed(error) => return Err((**error).clone()),
             _ => {}
         }
+        if let Some(text) = value.made_text() {
+            return self.value(&text, depth);
+        }
         match value.ty.shape() {
             Shape::Void => self.out.push_str("void"),
             Shape::Unit => self.out.push_str("()"),
@@ -282,9 +285,7 @@ impl Writer<'_> {
                 }
             }
             Shape::Text => {
-                let ValueLocation::Bytes(bytes) = &value.place else {
-                    return Err(Error::OptimizedOut);
-                };
+                let bytes = value.place.literal()?;
                 let len = bytes.len().min(self.limits.string);
                 text::write_quoted(&mut self.out, &bytes[..len], len < bytes.len());
             }

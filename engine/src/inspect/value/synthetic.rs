@@ -417,6 +417,15 @@ impl Value {
         }
     }
 
+    /// Returns the text that an expression has made in place of this string object, which has no bytes then.
+    pub fn made_text(&self) -> Option<Arc<Value>> {
+        let is_object = matches!(self.ty.shape(), Shape::Composite(_));
+        let text = is_object.then(|| self.place.temporary()).flatten()?;
+        // An object that begins with the string is at the same place.
+        let is_it = matches!(text.ty.shape(), Shape::Text) && self.ty.same_as(&text.ty);
+        is_it.then_some(text)
+    }
+
     /// Returns a value of these bytes.
     pub fn of_bytes(ty: Ty, bytes: &[u8]) -> Value {
         Value::new(ty, ValueLocation::Bytes(Bytes::new(bytes)))

@@ -2,6 +2,7 @@
 
 use super::recipe::Recipe;
 use crate::commands;
+use crate::probe::Level;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -12,6 +13,8 @@ pub struct Build<'a> {
     pub recipe: &'a Recipe,
     /// The compilers' family: `gcc` or `clang`.
     pub family: &'a str,
+    /// How the package as it is is compiled.
+    pub level: Level,
     /// A folder for files of a moment.
     pub scratch: &'a Path,
     /// When building has to end.
@@ -44,7 +47,7 @@ impl Build<'_> {
         let object = folder.join(format!("source_expressions_{name}.o"));
         let mut command = Command::new(self.compiler(source, family));
         // Macros are in the debug info.
-        command.args(["-g3", "-O0", "-w", "-c", "-o"]).arg(&object);
+        command.args(["-g3", "-w", "-c", "-o"]).arg(&object);
         if family == "clang" {
             command.arg("-fdebug-macro");
         }
@@ -92,8 +95,12 @@ impl Build<'_> {
     /// # Errors
     /// It does not compile.
     pub fn plain(&self, folder: &Path) -> Result<PathBuf, String> {
+        let level = match self.level {
+            Level::Plain => "-O0",
+            Level::Optimized => "-O2",
+        };
         let objects = self.recipe.sources.iter().map(|source| {
-            let object = self.object(folder, source, self.family, &[]);
+            let object = self.object(folder, source, self.family, &[level.to_owned()]);
             object.map_err(|why| format!("it does not compile: {}", first_error(&why)))
         });
         let objects = objects.collect::<Result<Vec<_>, _>>()?;

@@ -1,6 +1,7 @@
 //! Cargo, with a deadline.
 
 use crate::commands::{self, Ended};
+use crate::probe::Level;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,12 +47,17 @@ impl Cargo<'_> {
         Ok(errors)
     }
 
-    /// Builds the tests of a package; returns their programs by their names, the library's own first.
+    /// Builds the tests of a package at a level; returns their programs by their names, the library's own first.
     ///
     /// # Errors
     /// They do not compile.
-    pub fn tests(&self, folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
-        let ended = self.run(folder, &["build", "--lib", "--tests", "--keep-going"])?;
+    pub fn tests(&self, folder: &Path, level: Level) -> Result<Vec<(String, PathBuf)>, String> {
+        let mut arguments = vec!["build", "--lib", "--tests", "--keep-going"];
+        if level == Level::Optimized {
+            // With overflow checks, as in the copy.
+            arguments.extend(["--config", "profile.dev.opt-level=2"]);
+        }
+        let ended = self.run(folder, &arguments)?;
         let mut programs: Vec<(bool, String, PathBuf)> = messages(&ended.output)
             .filter(|it| it["reason"] == "compiler-artifact" && it["profile"]["test"] == true)
             .filter_map(|it| {
