@@ -96,7 +96,8 @@ part() {
         # Always the same packages: a release does not wait for what a night finds.
         or_skip "packages of other projects" env STILLPOINT="$target/debug/stillpoint" \
             SOURCE_EXPRESSIONS_CACHE="$built/packages" \
-            cargo run --quiet --release --manifest-path $manifest --target-dir "$built" -- --seed 1 --seconds 240
+            cargo run --quiet --release --manifest-path $manifest --target-dir "$built" -- --seconds 240 \
+            rust:textwrap rust:shell-words gcc:giflib clang:yajl
         ;;
     *)
         echo "no part of that name: $1" >&2

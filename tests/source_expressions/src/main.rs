@@ -27,7 +27,7 @@ const USAGE: &str = "usage: stillpoint-source-expressions [--seed N] [--rust N] 
     --seconds N   begin no further package after this time, and give each a half of it (300)
     --verbose     list refused expressions, too
     PACKAGE       `rust:NAME`, `gcc:NAME`, `clang:NAME`: these instead of a choice; `rust-O2:NAME`, `gcc-O2:NAME`,
-                  `clang-O2:NAME`: optimized, where the copy with probes is not
+                  `clang-O2:NAME`: optimized, where the copy with probes is not; their wrong answers are listed only
 Environment: STILLPOINT names the debugger, SOURCE_EXPRESSIONS_CACHE a folder for sources and builds.";
 
 /// What the command line asks for.

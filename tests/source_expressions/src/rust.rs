@@ -98,6 +98,10 @@ pub fn examine(name: &str, level: Level, deadline: Instant) -> Result<Package, S
             Err(why) => package.lose(program, &why),
         }
     }
+    if tried == 0 {
+        let why = package.notes().first().cloned();
+        return Err(why.unwrap_or_else(|| "its tests reach none of its statements".to_owned()));
+    }
     Ok(package)
 }
 

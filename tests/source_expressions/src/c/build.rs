@@ -162,9 +162,13 @@ impl Build<'_> {
     /// Returns the command that prints clang's tree of a file.
     pub fn tree(&self, folder: &Path, source: &Path) -> Command {
         let is_c = source.extension().is_some_and(|it| it == "c");
+        let left = self
+            .deadline
+            .saturating_duration_since(Instant::now())
+            .as_secs();
         let mut command = Command::new("timeout");
         command
-            .arg("240")
+            .arg(left.clamp(1, 240).to_string())
             .arg(if is_c { "clang" } else { "clang++" });
         command.args(["-fsyntax-only", "-w", "-Xclang", "-ast-dump=json"]);
         command
