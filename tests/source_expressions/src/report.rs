@@ -112,7 +112,7 @@ impl Package {
             let mut lines = session.run.output.lines().zip(truth.output.lines());
             let (there, here) = lines.find(|(one, two)| one != two).unwrap_or_default();
             self.note(format!(
-                "{program}: its output differs at the debugger: {there:?}, not {here:?}"
+                "{program}: its output at the debugger has {there:?}, the copy's {here:?}"
             ));
         }
         self.without_code += session.without_code.len();
