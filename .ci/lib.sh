@@ -97,7 +97,7 @@ part() {
         or_skip "packages of other projects" env STILLPOINT="$target/debug/stillpoint" \
             SOURCE_EXPRESSIONS_CACHE="$built/packages" \
             cargo run --quiet --release --manifest-path $manifest --target-dir "$built" -- --seconds 240 \
-            rust:textwrap rust:shell-words gcc:giflib clang:yajl
+            rust:lexopt rust:shell-words gcc:giflib clang:yajl
         ;;
     *)
         echo "no part of that name: $1" >&2
