@@ -37,9 +37,10 @@ fn median(rows: &[Value], column: &str) -> f64 {
     (numbers[half] + numbers[(numbers.len() - 1) / 2]) / 2.0
 }
 
-/// The answers about a bug, without the kernel's numbers of threads.
+/// The answers about a bug, without the kernel's numbers of threads and measured times.
 fn answers(row: &Value) -> String {
-    let numbers = Regex::new(r"\(tid \d+\)|thread '\w+' \(\d+\)").expect("a pattern");
+    let numbers = Regex::new(r"\(tid \d+\)|thread '\w+' \(\d+\)|\d+ [µm]s per hit");
+    let numbers = numbers.expect("a pattern");
     let calls = row["transcript"].as_array().expect("calls").iter();
     let answers = calls.map(|call| call["answer"].as_str().expect("a text"));
     let all: Vec<&str> = answers.collect();
