@@ -349,6 +349,13 @@ const CASES: &[(&str, In, &str, &str)] = &[
     ("std::move(x)", Cpp, "std::move(v[1])", "20"),
     ("std::next(it)", Cpp, "*std::next(it)", "20"),
     ("std::numeric_limits<T>::max()", Cpp, "", "32767"),
+    (
+        "std::is_same<T, U>::value",
+        Cpp,
+        "std::is_same<T, short>::value",
+        "true",
+    ),
+    ("error.what()", Cpp, "", "~\"text\""),
     ("std::string::npos", Cpp, "", "18446744073709551615"),
     ("L\"s\"", C, "wide = L\"s\"", "L\"s\""),
     ("u\"s\"", C, "wide16 = u\"s\"", "u\"s\""),

@@ -423,3 +423,20 @@ fn members_of_other_units() {
         assert!(wrong.is_empty(), "{compiler} {wrong:#?}");
     }
 }
+
+/// Where the C library's debug info is installed, it has functions `arg` and `skip`, and a variable `lock`.
+#[test]
+fn names_inside_of_the_c_library_are_not_meant() {
+    let mut client = DapClient::stopped_at(&Fixture::of("c/loop.c"), "body");
+    for name in ["arg", "skip == 0", "(long)skip"] {
+        let error = client.try_evaluate(name).expect_err(name);
+        assert!(error.contains("no variable"), "{name}: {error}");
+    }
+    client.disconnect();
+    let mut client = DapClient::stopped_at(&Fixture::of("rust/constants.rs"), "main");
+    for name in ["arg as usize", "skip", "lock", "main_arena"] {
+        let error = client.try_evaluate(name).expect_err(name);
+        assert!(error.contains("no variable"), "{name}: {error}");
+    }
+    client.disconnect();
+}

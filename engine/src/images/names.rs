@@ -88,6 +88,11 @@ impl CodePlace<'_> {
         function.is_external || is_here()
     }
 
+    /// Returns whether the code here is Rust's.
+    fn is_of_rust(&self) -> bool {
+        self.loaded.module.language_at(self.addr) == Some(Language::Rust)
+    }
+
     /// Returns the qualified name of the functions that a name means here.
     pub(crate) fn function_named(&self, name: &str) -> Option<String> {
         let module = &self.loaded.module;
@@ -164,7 +169,12 @@ impl Modules {
             if first.is_visible {
                 return self.seen_from(place, loaded, first.variable);
             }
-            hidden = hidden.or(Some((loaded, first.variable)));
+            // In Rust, no name means a variable inside of libc.
+            let is_foreign = loaded.is_of_the_system()
+                && place.is_some_and(|place| place.loaded.id != loaded.id && place.is_of_rust());
+            if !is_foreign {
+                hidden = hidden.or(Some((loaded, first.variable)));
+            }
         }
         // `::name` is a name of the global namespace alone.
         if let Some((loaded, variable)) = hidden.filter(|_| !name.starts_with("::")) {
@@ -337,7 +347,11 @@ impl Modules {
                     None => found,
                 });
             }
-            if hidden.is_none() && !functions.is_empty() {
+            // libc has functions of its own with names like `arg` and `skip`, which nobody outside means.
+            let is_foreign = loaded.is_of_the_system()
+                && !name.contains("::")
+                && place.is_some_and(|place| place.loaded.id != loaded.id);
+            if hidden.is_none() && !functions.is_empty() && !is_foreign {
                 hidden = Some((loaded, functions));
             }
         }
