@@ -492,7 +492,8 @@ impl Parser<'_> {
     fn after_value(&mut self, from: Node) -> Result<PatternKind, Error> {
         let inclusive = match self.symbol() {
             ".." => false,
-            "..=" => true,
+            // `1...5` in the editions before 2021.
+            "..=" | "..." => true,
             _ => {
                 return Ok(match &from.kind {
                     Kind::Name(_) => PatternKind::Path(from),

@@ -73,6 +73,7 @@ fn patterns() {
             ("matches!(3, 1..3)", "bool false"),
             ("matches!(-1, -1)", "bool true"),
             ("matches!('c', 'a'..='z')", "bool true"),
+            ("matches!('c', 'a'...'b' | 'c'...'z')", "bool true"),
             ("matches!(\"x\", \"y\" | \"x\")", "bool true"),
             (
                 "matches!((1, Some(2)), (_, Some(n)) if n == 2)",
