@@ -229,3 +229,35 @@ fn traits_of_types_need_no_debug_info() {
     }
     client.disconnect();
 }
+
+#[test]
+fn strings_of_streams_and_texts_are_made() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some(fixture) = Fixture::build("cpp/texts_of_exceptions.cpp", Flags::new(compiler))
+        else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "caught");
+        for (expression, expected) in [
+            ("out.str()", "\"text5\""),
+            ("out.str().size()", "5"),
+            ("both.str()", "\"xyb\""),
+            ("in.str()", "\"in text\""),
+            ("nothing.str().empty()", "true"),
+            ("out.str() == \"text5\"", "true"),
+            ("std::string(literal)", "\"abc\""),
+            ("std::string(literal) == name", "true"),
+            ("std::string(\"abd\") > name", "true"),
+            ("std::string{literal}.size()", "3"),
+            ("(std::string(\"x\") + name).size()", "4"),
+            ("std::string(name).substr(1)", "\"bc\""),
+        ] {
+            assert_eq!(
+                client.evaluate(expression),
+                expected,
+                "{compiler:?}, {expression}"
+            );
+        }
+        client.disconnect();
+    }
+}

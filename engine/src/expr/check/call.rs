@@ -138,6 +138,9 @@ impl Checker<'_> {
             && (self.language == Language::Cpp || passed.len() == 1)
             && let Some(ty) = self.scope.find_type(name)
         {
+            if let Some(made) = self.string_of_text(&ty, &passed, node) {
+                return Ok(made);
+            }
             if let Some(made) = self.constructor_call(&ty, passed.clone(), 0, node)? {
                 return Ok(made);
             }

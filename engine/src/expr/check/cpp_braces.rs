@@ -135,6 +135,9 @@ impl Checker<'_> {
             && !values.iter().any(is_list)
         {
             let arguments = self.arguments(values)?;
+            if let Some(made) = self.string_of_text(ty, &arguments, node) {
+                return Ok(Some(made));
+            }
             return self.constructor_call(ty, arguments, 0, node);
         }
         Ok(None)

@@ -4,10 +4,12 @@ use super::super::ir::{Call, Callee, Expr, Kind};
 use super::super::tree::{self, Node};
 use super::super::types::{Layer, TypeName};
 use super::cpp_objects::{self, Wanted};
+use super::objects::is_text;
 use super::{Checked, Checker, Stop, c, wrong};
 use crate::expr::conversion::Passed;
 use crate::expr::overload::{self, Candidate, Group};
 use crate::expr::{exact, ownership};
+use crate::inspect::library;
 use crate::inspect::value::members::last_component;
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
@@ -18,6 +20,25 @@ const ARGUMENT: u32 = 64;
 const BRANCH: usize = 512;
 
 impl Checker<'_> {
+    /// Checks `std::string(text)`: a string that the expression makes; `None`: it is none.
+    pub(super) fn string_of_text<'t>(
+        &self,
+        ty: &Ty,
+        arguments: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Option<Expr<'t>> {
+        let [text] = arguments else {
+            return None;
+        };
+        let is_made = self.language == Language::Cpp && is_text(&text.ty);
+        let types = std::slice::from_ref(&text.ty);
+        let method = is_made.then(|| library::method(ty, library::MADE, types))??;
+        // There is no object yet, and none is read.
+        let nowhere = Expr::new(Kind::Constant(0), ty.clone().pointer(), node);
+        let object = Expr::new(Kind::Deref(Box::new(nowhere)), ty.clone(), node);
+        Some(Expr::answer(method, vec![object, text.clone()], node))
+    }
+
     /// Checks `T(a, b)` of a class that has constructors; `None`: it has none.
     pub(super) fn constructor_call<'t>(
         &self,

@@ -434,7 +434,7 @@ fn is_enumeration(of: &Expr<'_>) -> bool {
 }
 
 /// Returns whether a type is that of a string: a literal, a class for strings, `char *`, `char[]`.
-fn is_text(ty: &Ty) -> bool {
+pub(super) fn is_text(ty: &Ty) -> bool {
     let mut ty = ty.clone();
     for _ in 0..DEREFERENCES {
         ty = match (ty.shape(), library::contents(&ty)) {

@@ -20,7 +20,7 @@ mod written;
 pub use compare::{Comparison, active as variant, compare, is_none, is_text, parts};
 pub use contents::{Contents, contents};
 pub use cpp::iterators::{comparable as are_iterators, is_contiguous_iterator};
-pub use cpp::{PREPENDED, Part};
+pub use cpp::{MADE, PREPENDED, Part};
 pub use elements::elements;
 pub use method::Method;
 pub use method::referent as referent_type;

@@ -11,8 +11,8 @@ mod strings;
 mod values;
 
 pub use parts::Part;
-pub use strings::PREPENDED;
 pub(super) use strings::is_piece;
+pub use strings::{MADE, PREPENDED};
 
 use super::method::Row;
 

@@ -23,6 +23,9 @@ const NPOS: u64 = u64::MAX;
 /// The sum of a text and a string, which is the object. It is no name of C++.
 pub const PREPENDED: &str = "operator+ of a text";
 
+/// A string made of a text, which is the argument; the object is not read. It is no name of C++.
+pub const MADE: &str = "basic_string of a text";
+
 /// Methods of `std::string` and `std::string_view`.
 pub const COMMON: &[Row] = &[
     Row::new("length", &[], size, |it| {
@@ -82,6 +85,9 @@ pub const OWNED: &[Row] = &[
     }),
     Row::new(PREPENDED, &[Piece], text_object, |it| {
         Ok(joined(it, &part(it, 0)?, &units(it)?))
+    }),
+    Row::new(MADE, &[Piece], text_object, |it| {
+        Ok(joined(it, &part(it, 0)?, &[]))
     }),
     Row::new("capacity", &[], size, capacity),
     Row::new("substr", &[Index, Index], text_object, |it| {
