@@ -224,6 +224,7 @@ fn traits_of_types_need_no_debug_info() {
         ("std::is_floating_point_v<double>", "true"),
         ("std::is_signed<unsigned>::value", "false"),
         ("std::is_pointer<char *>::value", "true"),
+        ("std::is_integral<bool>::value", "true"),
     ] {
         assert_eq!(client.evaluate(expression), expected, "{expression}");
     }

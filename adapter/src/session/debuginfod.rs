@@ -19,7 +19,7 @@ use std::{env, thread};
 
 const PROGRAM: &str = "debuginfod-find";
 const SERVERS: &str = "DEBUGINFOD_URLS";
-/// How long the start of a program waits for its debug info.
+/// Maximum time for which a program waits for its debug info before it starts.
 pub const MAX_HOLD: Duration = Duration::from_secs(90);
 /// Maximum number of bytes kept of the tool's output, from its end.
 const MAX_OUTPUT_BYTES: usize = 1 << 13;

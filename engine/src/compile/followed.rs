@@ -26,7 +26,7 @@ struct Fakes {
     words: RefCell<Vec<(usize, u64)>>,
 }
 
-/// What was found behind a value.
+/// The object or number that pointers of a value lead to.
 pub(super) struct Followed {
     /// The object or number.
     pub(super) value: RuntimeValue,

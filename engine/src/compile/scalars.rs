@@ -329,7 +329,7 @@ impl Compiler<'_> {
         }
         let (int, width) = number.int(scalar)?;
         let it = Number64 { int, width };
-        // That of the least number is not defined.
+        // C does not define the magnitude of the least number.
         let negated = it.negated(true);
         let int = Int::choice(it.is_negative(), negated, it.int);
         Ok(Number::Int(int, width))

@@ -1,4 +1,4 @@
-//! What is known, before a breakpoint is hit, of where its hits will be evaluated.
+//! Tells before the first hit whether the program can evaluate the hits of a breakpoint.
 
 use super::install::{logs_in_process, message_of};
 use crate::compile::{CodeScope, Condition};

@@ -3,11 +3,10 @@
 use super::super::ir::{Call, Callee, Expr, Kind};
 use super::super::tree::Node;
 use super::Checker;
-use super::methods::with_object;
-use crate::expr::evaluate::DEREFERENCES;
+use super::methods::{behind_pointers, with_object};
+use crate::inspect::value::Ty;
 use crate::inspect::value::path::Part;
 use crate::inspect::value::scalar::Scalar;
-use crate::inspect::value::{Shape, Ty};
 use crate::inspect::visualize::standard::exceptions::is_exception;
 use dwarf::Language;
 use std::sync::Arc;
@@ -31,13 +30,7 @@ impl Checker<'_> {
         if name != "what" || !arguments.is_empty() || self.language != Language::Cpp {
             return None;
         }
-        let mut holder = object.clone();
-        for _ in 0..DEREFERENCES {
-            match holder.ty.shape() {
-                Shape::Pointer(to, _) => holder = holder.target(to),
-                _ => break,
-            }
-        }
+        let holder = behind_pointers(object.clone());
         let exception = exception_in(holder, node, BASES).filter(Expr::is_place)?;
         let object = with_object(exception, &[], node);
         let call = Call {

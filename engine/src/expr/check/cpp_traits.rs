@@ -1,5 +1,5 @@
-//! Traits of `<type_traits>` that say what a type is, and that debug info lacks where nothing uses them:
-//! `std::is_same<T, U>::value`, `std::is_integral_v<T>`.
+//! Traits of `<type_traits>` about the kind of a type: `std::is_same<T, U>::value`, `std::is_integral_v<T>`.
+//! Debug info lacks traits that the program does not use.
 
 use super::super::ir::{Expr, Kind};
 use super::super::tree::Node;

@@ -228,13 +228,7 @@ impl Checker<'_> {
         arguments: &[Expr<'t>],
         node: &'t Node,
     ) -> Result<Option<Expr<'t>>, Stop<'t>> {
-        let mut holder = object;
-        for _ in 0..DEREFERENCES {
-            match holder.ty.shape() {
-                Shape::Pointer(to, _) => holder = holder.target(to),
-                _ => break,
-            }
-        }
+        let holder = behind_pointers(object);
         if let Some((scope, name)) = split_last(name).filter(|_| self.language == Language::Cpp) {
             return self.function_of_base(holder, scope, name, arguments, node);
         }
@@ -437,6 +431,17 @@ impl Checker<'_> {
 fn is_view(ty: &Ty) -> bool {
     let name = ty.strip().name();
     name.starts_with("std::") && name.contains("string_view")
+}
+
+/// Returns the object that pointers and references lead to.
+pub(super) fn behind_pointers(mut of: Expr<'_>) -> Expr<'_> {
+    for _ in 0..DEREFERENCES {
+        match of.ty.shape() {
+            Shape::Pointer(to, _) => of = of.target(to),
+            _ => break,
+        }
+    }
+    of
 }
 
 /// Returns the arguments of a C++ member function: the object's address first.

@@ -85,7 +85,7 @@ impl<'a> Crate<'a> {
         names.pop_if(|last| last == "mod");
         let mut place = self.start().ok()?;
         for name in &names {
-            // The code of the line is compiled, whatever decides on its module.
+            // An attribute on the module does not matter: its code runs.
             place = self.enter(&place, name, true).ok()??;
         }
         (place.file == file).then_some(names)

@@ -38,11 +38,11 @@ pub(super) trait Outside {
     fn value(&self, path: &[String]) -> Result<Option<Constant>, String>;
 }
 
-/// What a name means.
+/// The meaning of a name.
 pub(super) enum Meaning<'a> {
     /// A constant of this file.
     Own(&'a Item),
-    /// That of a path from the root of the crate.
+    /// The constant at a path from the root of the crate.
     Other(Vec<String>),
 }
 

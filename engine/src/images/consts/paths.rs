@@ -57,10 +57,7 @@ impl<'a> Finder<'a> {
     /// Returns the path of a module or type from the root of the crate, if a module declares it in another file or
     /// imports it.
     fn elsewhere(&self, module: usize, name: &str) -> Result<Option<Vec<String>>, String> {
-        let is_declared = |it: &&Item| {
-            it.kind == ItemKind::Module && it.scope == module && self.text_of(&it.name) == name
-        };
-        if self.outline.items.iter().any(|it| is_declared(&it)) {
+        if self.has_file(module, name) {
             return self.absolute(module, &[name]);
         }
         match self.import(module, name)? {
@@ -70,6 +67,13 @@ impl<'a> Finder<'a> {
             }
             None => Ok(None),
         }
+    }
+
+    /// Returns whether a module declares a module of that name in another file.
+    fn has_file(&self, module: usize, name: &str) -> bool {
+        self.outline.items.iter().any(|it| {
+            it.kind == ItemKind::Module && it.scope == module && self.text_of(&it.name) == name
+        })
     }
 
     /// Returns a path that a module writes as one from the root of the crate; `None` if it may lead out of the crate, or
@@ -106,13 +110,8 @@ impl<'a> Finder<'a> {
                 }
             }
             [first, ..] => {
-                let is_declared = |it: &Item| {
-                    it.kind == ItemKind::Module
-                        && it.scope == module
-                        && self.text_of(&it.name) == *first
-                };
                 let is_child = self.child(module, first)?.is_some();
-                if !is_child && !self.outline.items.iter().any(is_declared) {
+                if !is_child && !self.has_file(module, first) {
                     return Ok(None);
                 }
             }
