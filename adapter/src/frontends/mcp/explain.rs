@@ -55,10 +55,8 @@ impl Session {
         }
         self.pause().await?;
         let explanation = self.explanation(None, input.addresses).await?;
-        let mut threads = explanation.threads.iter();
-        let Some(busy) = threads.find(|it| it.wait.is_none()).map(|it| it.thread_id) else {
-            let head = "it was running, and is paused now; all its threads wait\n";
-            return Ok(format!("{head}{}", self.explained(&explanation)));
+        let Some(busy) = busy_thread(&explanation) else {
+            return Ok(self.all_wait(&explanation));
         };
         let mut samples = Vec::new();
         for nth in 0..SAMPLES {
@@ -69,6 +67,11 @@ impl Session {
                 self.pause().await?;
             }
             samples.push(self.sample(busy).await?);
+        }
+        // A program that has just started may have come to its deadlock meanwhile.
+        let explanation = self.explanation(None, input.addresses).await?;
+        if busy_thread(&explanation).is_none() {
+            return Ok(self.all_wait(&explanation));
         }
         let explanation = self.explanation(Some(busy), input.addresses).await?;
         Ok(format!(
@@ -125,6 +128,12 @@ impl Session {
         self.link.request::<requests::Explain>(&arguments).await
     }
 
+    /// The answer about a program whose threads all wait.
+    fn all_wait(&self, explanation: &Explanation) -> String {
+        let head = "it was running, and is paused now; all its threads wait\n";
+        format!("{head}{}", self.explained(explanation))
+    }
+
     fn explained(&self, explanation: &Explanation) -> String {
         let mut state = self.link.state();
         explain::text(explanation, |id| state.number(id).to_string())
@@ -160,6 +169,14 @@ impl Session {
         }
         Ok(Sample { frames, variables })
     }
+}
+
+/// The first thread that waits for nothing that the debugger knows of.
+fn busy_thread(explanation: &Explanation) -> Option<i64> {
+    let mut threads = explanation.threads.iter();
+    threads
+        .find(|it| it.wait.is_none())
+        .map(|it| it.thread_id)
 }
 
 /// Describes what the looks at a thread have in common: the innermost function that it was in at each
