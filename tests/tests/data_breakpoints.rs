@@ -95,12 +95,18 @@ fn read_access_stops_if_requested() {
     client.disconnect();
     let (_, mut client) = stopped("");
     let breakpoint = watch(&mut client, "counter", json!({"accessType": "read"}));
-    let message = breakpoint["message"].as_str().expect("a message");
-    assert!(message.contains("reads and writes alike"), "{message}");
-    assert_eq!(
-        stops(&mut client),
-        ["counter was read: 4", "counter was read: 5"]
-    );
+    let read = match cfg!(target_arch = "aarch64") {
+        true => {
+            assert_eq!(breakpoint["message"], Value::Null);
+            vec!["counter was read: 5"]
+        }
+        false => {
+            let message = breakpoint["message"].as_str().expect("a message");
+            assert!(message.contains("reads and writes alike"), "{message}");
+            vec!["counter was read: 4", "counter was read: 5"]
+        }
+    };
+    assert_eq!(stops(&mut client), read);
     client.disconnect();
 }
 

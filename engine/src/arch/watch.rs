@@ -11,11 +11,14 @@ pub const MAX_SLOTS: usize = 4;
 /// Some slots.
 pub type Slots = SmallVec<[Slot; MAX_SLOTS]>;
 
-/// The kind of access that traps. There is none for reads alone.
+/// The kind of access that traps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trigger {
     /// Before the instruction at the address is executed.
     Execute,
+    /// At an instruction that reads there; on x86-64 also at one that writes
+    /// ([`Arch::tells_reads_from_writes`]).
+    Read,
     /// At an instruction that writes there.
     Write,
     /// At an instruction that reads or writes there.
@@ -59,6 +62,11 @@ impl Arch {
     /// if no register does that: its slots have to be cleared for a step.
     pub fn pass_execute_trigger(self, registers: &mut impl RegisterFile) -> bool {
         in_set!(self, set => set::watch::pass(registers))
+    }
+
+    /// Returns whether [`Trigger::Read`] traps at reads alone.
+    pub fn tells_reads_from_writes(self) -> bool {
+        in_set!(self, set => set::watch::TELLS_READS_FROM_WRITES)
     }
 
     /// Returns whether a thread traps before the access that a slot watches, and not after it.

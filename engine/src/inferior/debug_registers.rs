@@ -68,7 +68,7 @@ impl DebugRegisters {
     /// Returns whether a debug register may trigger on a read.
     pub fn sees_reads(&self) -> bool {
         let mut slots = self.slots.iter().flatten();
-        slots.any(|slot| slot.trigger == Trigger::Access)
+        slots.any(|slot| matches!(slot.trigger, Trigger::Read | Trigger::Access))
     }
 
     /// Returns whether a debug register is set for execution of an address from `start` to before
@@ -78,6 +78,14 @@ impl DebugRegisters {
         slots
             .filter(|slot| slot.trigger == Trigger::Execute)
             .any(|slot| slot.addr >= start && slot.addr < end)
+    }
+
+    /// Returns whether all slots that were hit (a bit each) are for reads.
+    pub fn are_for_reads(&self, hits: u8) -> bool {
+        let mut slots = self.slots.iter().enumerate();
+        slots.all(|(index, slot)| {
+            hits >> index & 1 == 0 || slot.is_some_and(|it| it.trigger == Trigger::Read)
+        })
     }
 
     /// Returns whether one of the slots that were hit (a bit each) is for code.

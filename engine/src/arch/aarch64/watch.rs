@@ -42,6 +42,7 @@ pub fn registers(slot: &Slot) -> (u64, u32) {
     let kind = match slot.trigger {
         // An instruction has four bytes.
         Trigger::Execute => return (slot.addr.0, 0b1111 << 5 | FOR_PROGRAMS),
+        Trigger::Read => 0b01,
         Trigger::Write => 0b10,
         Trigger::Access => 0b11,
     };
@@ -59,6 +60,7 @@ pub fn slot_of(addr: u64, control: u32, trigger: Option<Trigger>) -> Option<Slot
     let (offset, len, trigger) = match (trigger, control >> 3 & 0b11) {
         _ if control & 1 == 0 || selected == 0 => return None,
         (Some(trigger), _) => (0, 1, trigger),
+        (None, 0b01) => (offset, selected.count_ones(), Trigger::Read),
         (None, 0b10) => (offset, selected.count_ones(), Trigger::Write),
         (None, _) => (offset, selected.count_ones(), Trigger::Access),
     };
@@ -69,9 +71,9 @@ pub fn slot_of(addr: u64, control: u32, trigger: Option<Trigger>) -> Option<Slot
     })
 }
 
-/// Returns which slot the execution of, or an access at, `addr` has hit, one bit. The address that
-/// the processor reports may be the beginning of the access, outside the watched bytes: the nearest
-/// slot is meant.
+/// Returns which slots the execution of, or an access at, `addr` has hit, one bit each. The address
+/// that the processor reports may be the beginning of the access, outside the watched bytes: the
+/// nearest slots are meant, several if they watch the same bytes.
 #[allow(dead_code, reason = "for processors of this set")]
 pub fn hits(slots: &[Option<Slot>; MAX_SLOTS], addr: u64) -> u8 {
     let addr = untagged(addr);
@@ -92,10 +94,15 @@ pub fn hits(slots: &[Option<Slot>; MAX_SLOTS], addr: u64) -> u8 {
         let slot = slot.as_ref().filter(|it| it.trigger != Trigger::Execute)?;
         Some((distance(slot), nth))
     });
-    watched.min().map_or(0, |(_, nth)| 1 << nth)
+    let Some((nearest, _)) = watched.clone().min() else {
+        return 0;
+    };
+    let hit = watched.filter(|(distance, _)| *distance == nearest);
+    hit.fold(0, |hits, (_, nth)| hits | 1 << nth)
 }
 
 pub const TRAPS_BEFORE_ACCESS: bool = true;
+pub const TELLS_READS_FROM_WRITES: bool = true;
 
 /// There is no flag for this.
 pub fn pass(_: &mut impl RegisterFile) -> bool {
@@ -148,6 +155,7 @@ mod tests {
         for slot in [
             slot(0x1003, 2, Trigger::Write),
             slot(0x1008, 8, Trigger::Access),
+            slot(0x1010, 4, Trigger::Read),
             slot(0x1007, 1, Trigger::Access),
             slot(0x100c, 1, Trigger::Execute),
         ] {
@@ -174,5 +182,12 @@ mod tests {
         assert_eq!(hits(&slots, 0x101c), 0b1000);
         assert_eq!(hits(&slots, 0x0b00_0000_0000_1027), 0b100);
         assert_eq!(hits(&[None; MAX_SLOTS], 0x1000), 0);
+        let same = [
+            Some(slot(0x1000, 4, Trigger::Read)),
+            Some(slot(0x1008, 4, Trigger::Write)),
+            Some(slot(0x1000, 8, Trigger::Write)),
+            None,
+        ];
+        assert_eq!(hits(&same, 0x1000), 0b101);
     }
 }

@@ -50,7 +50,7 @@ pub fn control(slots: &[Option<Slot>; MAX_SLOTS]) -> u64 {
         let trigger = match slot.trigger {
             Trigger::Execute => 0b00,
             Trigger::Write => 0b01,
-            Trigger::Access => 0b11,
+            Trigger::Read | Trigger::Access => 0b11,
         };
         let len = match slot.len {
             1 => 0b00,
@@ -64,6 +64,7 @@ pub fn control(slots: &[Option<Slot>; MAX_SLOTS]) -> u64 {
 }
 
 pub const TRAPS_BEFORE_ACCESS: bool = false;
+pub const TELLS_READS_FROM_WRITES: bool = false;
 /// The resume flag, which suppresses debug exceptions for the next instruction (§19.3.1.1).
 const RESUME: u64 = 1 << 16;
 

@@ -56,6 +56,8 @@ impl Debugger {
             })
             .map(|(id, _)| *id)
             .collect();
+        let is_read = self.inferior.arch.tells_reads_from_writes()
+            && self.inferior.debug_registers.are_for_reads(accessed);
         let (mut hits, mut problem) = (DataHits::default(), None);
         for id in touched {
             let scope = self.scope(id).cloned();
@@ -68,7 +70,7 @@ impl Debugger {
                 }
                 continue;
             }
-            let Some(access) = self.accessed(id) else {
+            let Some(access) = self.accessed(id, is_read) else {
                 continue;
             };
             // The bytes of the change that stopped the thread; another thread may have changed them
@@ -95,8 +97,9 @@ impl Debugger {
         fold_access(hits, problem, breakpoint)
     }
 
-    /// Returns the old and new value of an accessed watch, if it stops at such an access.
-    fn accessed(&mut self, id: BreakpointId) -> Option<Access> {
+    /// Returns the old and new value of an accessed watch, if it stops at such an access. `is_read`:
+    /// the processor says that the access reads.
+    fn accessed(&mut self, id: BreakpointId, is_read: bool) -> Option<Access> {
         let watch = self.stops.watches.all.get_mut(&id)?;
         let mut new = vec![0; watch.old.len()];
         if self.inferior.os().read_memory(watch.data.addr, &mut new) < new.len() {
@@ -105,7 +108,11 @@ impl Debugger {
         if watch.access == DataAccess::Write && new == watch.old {
             return None;
         }
-        let old = std::mem::replace(&mut watch.old, new.clone());
+        let mut old = std::mem::replace(&mut watch.old, new.clone());
+        if is_read {
+            // Writes since the last read are not watched.
+            old.clone_from(&new);
+        }
         let (data, access) = (Rc::clone(&watch.data), watch.access);
         let mut changed = old != new;
         if changed && data.value.bits.is_some() {

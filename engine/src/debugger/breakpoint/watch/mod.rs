@@ -193,11 +193,15 @@ impl Debugger {
             false => ": out of debug registers",
         };
         let note = match (watch.means, watch.access) {
-            (WatchMechanism::Slots(_), DataAccess::Read) => Some(
+            (WatchMechanism::Slots(_), DataAccess::Read)
+                if !self.inferior.arch.tells_reads_from_writes() =>
+            {
+                Some(
                 "the processor reports reads and writes alike; accesses that change the value do \
                  not stop"
                     .to_owned(),
-            ),
+                )
+            }
             (WatchMechanism::Slots(_), _) => None,
             (WatchMechanism::Steps, _) => Some(format!(
                 "watched in software by single steps: some ten thousand instructions per \

@@ -27,7 +27,8 @@ pub enum DataAccess {
     Write,
     /// All accesses by the program itself (not by the kernel on its behalf).
     ReadWrite,
-    /// Accesses that do not change it.
+    /// Reads; where the processor reports reads and writes alike
+    /// ([`Arch::tells_reads_from_writes`]), accesses that do not change it.
     Read,
     /// All writes by the program itself, also of what was there before.
     Store,
@@ -129,7 +130,8 @@ impl Watch {
     fn trigger(&self) -> Trigger {
         match self.access {
             DataAccess::Write | DataAccess::Store => Trigger::Write,
-            DataAccess::Read | DataAccess::ReadWrite => Trigger::Access,
+            DataAccess::Read => Trigger::Read,
+            DataAccess::ReadWrite => Trigger::Access,
         }
     }
 }
