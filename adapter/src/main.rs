@@ -20,7 +20,7 @@ use clap::{Args, Parser, Subcommand};
 use engine::os::{Launcher, ProcessGroup};
 use files::log;
 use frontends::dap::{self, Dap};
-use frontends::{demo, mcp, record, run, setup};
+use frontends::{advice, demo, mcp, record, run, setup};
 use session::terminal;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -133,7 +133,15 @@ const CACHE_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     let command = Command::of_editor(std::env::args_os()).unwrap_or_else(|| {
-        let cli = Cli::parse();
+        let cli = Cli::try_parse().unwrap_or_else(|error| {
+            let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+            if error.use_stderr()
+                && let Some(advice) = advice::advice(&arguments)
+            {
+                eprintln!("stillpoint: {advice}\n");
+            }
+            error.exit()
+        });
         cli.command.unwrap_or(Command::Dap(cli.dap))
     });
     if command.debugs() {

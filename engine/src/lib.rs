@@ -20,6 +20,7 @@ mod stops;
 pub use debugger::disassembly::{Disassembled, Flavor, Listing, Wanted};
 pub use debugger::past::PastStop;
 pub use debugger::stack::{Frame, FrameKind, Stack};
+pub use debugger::start::FirstStop;
 pub use debugger::step::{Activation, GotoTarget};
 pub use debugger::trace::TracePlace;
 pub use debugger::travel::{Backward, BreakpointPlace, Hop, HopKind, Origin};

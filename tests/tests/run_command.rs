@@ -1,6 +1,8 @@
 //! `stillpoint run` and `stillpoint demo`: without an editor.
 
 use std::env;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -114,26 +116,168 @@ fn a_crash_is_shown() {
     );
 }
 
-#[test]
-fn unrunnable_program_is_an_error() {
-    let output = stillpoint_with(&["run", "/no/such/program"]);
-    assert_ne!(output.status.code(), Some(0));
-    assert!(text(&output.stderr).contains("/no/such/program"));
-    let output = stillpoint_with(&["run"]);
-    assert_ne!(output.status.code(), Some(0));
-    let output = stillpoint_with(&["--no-such-flag"]);
-    assert_ne!(output.status.code(), Some(0));
+/// A command line that starts no program: its exit code, and a part of its first line of errors.
+fn refused(arguments: &[&str], code: i32, part: &str) {
+    let output = stillpoint_with(arguments);
+    let errors = text(&output.stderr);
+    let first = errors.lines().next().unwrap_or_default();
+    assert!(first.contains(part), "{arguments:?}: {errors}");
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+    assert_eq!(text(&output.stdout), "", "{arguments:?}");
 }
 
 #[test]
-fn unbound_breakpoint_is_reported() {
-    let fixture = Fixture::of("c/exit_code.c");
+fn what_cannot_be_run_is_refused() {
+    let fixture = Fixture::of("c/loop.c");
     let program = fixture.program.to_str().expect("UTF-8");
-    let output = stillpoint_with(&["run", "--break", "no_such_function", program]);
-    assert!(
-        text(&output.stderr).contains("no_such_function")
-            || text(&output.stdout).contains("no_such_function")
-    );
+    for (arguments, code, part) in [
+        (
+            &["run", "--break", "totl", program][..],
+            2,
+            "totl: no function `totl`",
+        ),
+        (
+            &["run", "--break", "nosuch.cpp:3", program],
+            2,
+            "nosuch.cpp:3: not found",
+        ),
+        (
+            &["run", "--break", "loop.c:9999", program],
+            2,
+            "loop.c:9999: no code at line 9999",
+        ),
+        (
+            &["run", "--break", "loop.c:3 if i == 3", program],
+            2,
+            "`loop.c:3 if i == 3`: a place has no",
+        ),
+        (
+            &["run", "--break", "loop.c:x", program],
+            2,
+            "`loop.c:x`: expected FILE:LINE or FUNCTION",
+        ),
+        (
+            &["run", "--pending", "--break", "loop.c:", program],
+            2,
+            "`loop.c:`: expected",
+        ),
+        (
+            &["run", "--brake", "main", program],
+            2,
+            "unexpected argument '--brake'",
+        ),
+        (&["run", "/no/such/program"], 127, "/no/such/program"),
+        (&["record", "/no/such/program"], 127, "/no/such/program"),
+        (
+            &["trace", "main", "--", "/no/such/program"],
+            127,
+            "/no/such/program",
+        ),
+        (&["trace", "count_all(", "--", program], 2, "count_all("),
+        (
+            &["trace", "nowhere", "--", program],
+            2,
+            "nowhere: no function `nowhere`",
+        ),
+        (&["trace", "main", "count( by", "--", program], 2, "main: "),
+        (
+            &["trace", "main", program],
+            2,
+            "`--` stands before the program: `stillpoint trace main -- ",
+        ),
+        (&[program, "1"], 2, "to debug a program: `stillpoint run "),
+        (&["attach", "1"], 2, "--pid 1`"),
+        (&["-p", "1"], 2, "--pid 1`"),
+        (
+            &["run"],
+            2,
+            "the following required arguments were not provided",
+        ),
+        (
+            &["--no-such-flag"],
+            2,
+            "unexpected argument '--no-such-flag'",
+        ),
+    ] {
+        refused(arguments, code, part);
+    }
+}
+
+#[test]
+fn places_in_libraries() {
+    let fixture = Fixture::of("c/shared_main.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    // Of a library that the program is linked with.
+    let output = stillpoint_with(&["run", "--break", "linked_twice", program]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("int twice = value * 2;"));
+    // Of one that it loads.
+    let place = ["run", "--break", "plugin_thrice", program];
+    refused(&place, 2, "plugin_thrice: no function");
+    let output = stillpoint_with(&["run", "--pending", "--break", "plugin_thrice", program]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("int thrice = value * 3;"));
+    assert_eq!(text(&output.stderr), "");
+    let output = stillpoint_with(&["run", "--pending", "--break", "nowhere", program]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stderr).starts_with("stillpoint: nowhere: no function"));
+}
+
+#[test]
+fn programs_are_found_as_by_a_shell() {
+    let output = stillpoint_with(&["run", "false"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let output = stillpoint_with(&["record", "true"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+/// Ctrl-C: a terminal signals all processes of its foreground group.
+#[test]
+fn an_interrupt_is_the_programs() {
+    let fixture = Fixture::of("c/interrupts.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    for (arguments, code, last) in [
+        (
+            &["run", "--break", "saves", program, "handles"][..],
+            7,
+            "saved",
+        ),
+        (&["record", program, "handles"], 7, "saved"),
+        (
+            &["run", "--pending", "--break", "saves", program],
+            130,
+            "ready",
+        ),
+        (&["record", program], 130, "ready"),
+        (
+            &["trace", "saves", "--", program, "handles"],
+            130,
+            "no hits yet",
+        ),
+    ] {
+        let mut child = command()
+            .args(arguments)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("stillpoint starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let ready = lines.find(|line| line.as_ref().is_ok_and(|it| it == "ready"));
+        assert!(ready.is_some(), "{arguments:?}");
+        process::send_signal(-(child.id() as i32), Signal::SIGINT);
+        assert_eq!(
+            process::wait_for(&mut child).code(),
+            Some(code),
+            "{arguments:?}"
+        );
+        let rest: Vec<String> = lines.map_while(Result::ok).collect();
+        assert!(
+            last == "ready" || rest.iter().any(|line| line.contains(last)),
+            "{arguments:?}: {rest:?}"
+        );
+    }
 }
 
 #[test]

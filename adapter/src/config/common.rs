@@ -3,6 +3,7 @@
 use super::core_file::CorePlan;
 use super::follow_fork::{FollowForkPlan, OneOrMany, follow_fork_plan};
 use super::symbol_cache::SymbolCache;
+use engine::FirstStop;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub struct Common {
     #[serde(alias = "corefile", alias = "core", alias = "coreDumpPath")]
     core_file: Option<PathBuf>,
-    stop_on_entry: bool,
+    stop_on_entry: StopOnEntry,
     terminate_debuggee: Option<bool>,
     follow_fork: Option<String>,
     follow_fork_programs: OneOrMany,
@@ -24,10 +25,40 @@ pub struct Common {
     join: bool,
 }
 
+/// The values of the setting `stopOnEntry`.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(untagged, expecting = "expected true, false, or \"libraries\"")]
+enum StopOnEntry {
+    Switch(bool),
+    When(EntryKind),
+}
+
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "camelCase")]
+enum EntryKind {
+    Libraries,
+}
+
+impl Default for StopOnEntry {
+    fn default() -> Self {
+        StopOnEntry::Switch(false)
+    }
+}
+
+impl StopOnEntry {
+    fn first_stop(self) -> FirstStop {
+        match self {
+            StopOnEntry::Switch(false) => FirstStop::None,
+            StopOnEntry::Switch(true) => FirstStop::AtOnce,
+            StopOnEntry::When(EntryKind::Libraries) => FirstStop::WithLibraries,
+        }
+    }
+}
+
 /// The settings as the session uses them.
 pub struct CommonPlan {
-    /// Whether to stop before the first instruction, or to leave an attached process stopped.
-    pub stop_on_entry: bool,
+    /// Where a launched program stops first, or whether an attached process is left stopped.
+    pub first_stop: FirstStop,
     /// Whether the debuggee is terminated if `disconnect` does not say.
     pub terminate_debuggee: Option<bool>,
     /// The handling of child processes.
@@ -81,7 +112,7 @@ impl Common {
     pub fn plan(&self) -> Result<CommonPlan, String> {
         let follow = self.follow_fork.as_deref();
         Ok(CommonPlan {
-            stop_on_entry: self.stop_on_entry,
+            first_stop: self.stop_on_entry.first_stop(),
             terminate_debuggee: self.terminate_debuggee,
             following: follow_fork_plan(
                 follow,

@@ -48,6 +48,7 @@ pub fn demo() -> ExitCode {
     let print = "items[2].price * count";
     println!("$ stillpoint run --break {place} --print '{print}' ./demo\n");
     run::run(Options {
+        pending: false,
         breaks: vec![place],
         prints: vec![print.to_owned()],
         json: false,

@@ -3,12 +3,13 @@
 
 use crate::config::any_seed;
 use crate::files::recordings::{self, MOST_MEGABYTES, size};
+use crate::frontends::run::{NOT_STARTED, program};
 use clap::Args;
 use engine::os::host;
 use engine::os::recording::{Check, HashEvents, ProgramEnd, Report, SaveTo, Saved};
 use engine::{Launch, StdioTarget};
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -28,13 +29,8 @@ pub struct Options {
     /// The most megabytes that the file may have: more of them are more places to go back from at once
     #[arg(long, value_name = "MB", default_value_t = MOST_MEGABYTES, requires = "output")]
     pub limit: u64,
-    /// The program and its arguments
-    #[arg(
-        value_name = "PROGRAM",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    /// The program and its arguments: all that follows it, also what looks like options
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
 
@@ -44,15 +40,13 @@ const FAILURES: usize = 10;
 const DIFFERENT: u8 = 1;
 /// The exit status when the file cannot be written.
 const NOT_WRITTEN: u8 = 1;
-/// The exit status when the program cannot be run, as of shells.
-const NOT_RUN: u8 = 127;
 
 /// Records a program. Returns its exit status; [`DIFFERENT`] if a replay was not like its recording.
 pub fn record(options: Options) -> ExitCode {
     let mut command = options.command.into_iter();
     let program = command.next().unwrap_or_default();
     let launch = Launch {
-        program: find(&program),
+        program: program::find(&program),
         args: command.collect(),
         cwd: env::current_dir().unwrap_or_default(),
         env: env::vars_os().collect(),
@@ -82,22 +76,9 @@ pub fn record(options: Options) -> ExitCode {
         }
         Err(error) => {
             eprintln!("stillpoint: {error}");
-            ExitCode::from(NOT_RUN)
+            ExitCode::from(NOT_STARTED)
         }
     }
-}
-
-/// Returns the file of a program, which is searched for as a shell does.
-fn find(program: &OsStr) -> PathBuf {
-    let path = Path::new(program);
-    if path.components().count() > 1 || program.as_encoded_bytes().contains(&b'/') {
-        return path.to_owned();
-    }
-    let folders = env::var_os("PATH").unwrap_or_default();
-    let mut files = env::split_paths(&folders).map(|folder| folder.join(path));
-    files
-        .find(|file| file.is_file())
-        .unwrap_or_else(|| path.to_owned())
 }
 
 fn status(report: &Report) -> u8 {

@@ -2,6 +2,7 @@
 //! `stillpoint/removeTrace` and `stillpoint/functionSource`, and the event `stillpoint/traces`. They are
 //! not in the specification.
 
+use super::BreakpointReason;
 use serde::{Deserialize, Serialize};
 
 /// The field `trace` of a breakpoint in `setBreakpoints`: it records, and does not stop.
@@ -128,6 +129,9 @@ pub struct Trace {
     pub line: Option<i64>,
     /// Whether it can be hit.
     pub verified: bool,
+    /// Why it cannot be hit, if so: [`BreakpointReason::Failed`] for a query that cannot be recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<BreakpointReason>,
     /// Whether debug info is still being searched for its location.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_searching: bool,

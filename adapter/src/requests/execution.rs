@@ -13,7 +13,7 @@ use crate::session::call_trace;
 use crate::session::debuginfod;
 use crate::session::handles::thread_id;
 use crate::session::past;
-use engine::{Granularity, ResumeScope, State, StepKind, Way};
+use engine::{FirstStop, Granularity, ResumeScope, State, StepKind, Way};
 
 /// Resumes all threads; in non-stop mode, the thread in the arguments.
 pub enum Continue {}
@@ -62,7 +62,7 @@ impl Request for Pause {
 
     fn handle(session: &mut Session, arguments: ThreadArguments) -> Result<(), RequestError> {
         match session.state() {
-            State::Held => session.settings.stop_on_entry = true,
+            State::Held => session.settings.first_stop = FirstStop::AtOnce,
             _ => {
                 let thread = thread_id(arguments.thread_id)?;
                 call_trace::end_soon(session, "paused");

@@ -168,7 +168,7 @@ impl StartPlan {
             notes,
         } = self;
         let settings = &mut session.settings;
-        settings.stop_on_entry = common.stop_on_entry;
+        settings.first_stop = common.first_stop;
         settings.stop_at_main = matches!(&of, StartKind::Program(plan, _) if plan.stop_at_main);
         settings.no_debug = no_debug;
         settings.terminate_debuggee = common.terminate_debuggee;

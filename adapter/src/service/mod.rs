@@ -16,7 +16,7 @@ use crate::session::reports::Report;
 use crate::session::{
     self, Session, call_trace, children, debuginfod, past, prefetch, progress, startup,
 };
-use engine::{Event, ExitStatus, Wait};
+use engine::{Event, ExitStatus, Signal, Wait};
 use serde_json::Value;
 use std::any::Any;
 use std::io;
@@ -66,8 +66,11 @@ impl Service<'_> {
     /// The client sent something that is not DAP, or waiting for the debuggee failed.
     fn run(mut self) -> Result<(), ServiceError> {
         while !self.session.is_over() {
-            if let Some(signal) = self.session.must_end() {
-                tracing::info!(?signal, "received SIGTERM");
+            let interrupted =
+                engine::os::take_interrupt() && !self.session.debugger.signal_group(Signal::INT);
+            let interrupted = interrupted.then_some(Signal::INT);
+            if let Some(signal) = interrupted.or_else(|| self.session.must_end()) {
+                tracing::info!(?signal, "received a signal to end");
                 self.session.end_or_detach(None);
                 startup::exited(&mut self.session, ExitStatus::Detached);
                 self.session.end();

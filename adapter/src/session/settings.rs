@@ -7,7 +7,7 @@ use crate::protocol::{
     BreakpointEventBody, BreakpointEventReason, InvalidatedEventBody, RawSettings,
 };
 use crate::sources::SourceMap;
-use engine::{Flavor, Limits};
+use engine::{FirstStop, Flavor, Limits};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use std::time::Duration;
 pub struct ActiveSettings {
     /// As the client sent them, for restarts and children.
     pub raw: RawSettings,
-    /// Whether to stop at the first instruction.
-    pub stop_on_entry: bool,
+    /// Where the program stops first.
+    pub first_stop: FirstStop,
     /// Whether to stop at the program's `main`.
     pub stop_at_main: bool,
     /// Whether breakpoints are disabled.
@@ -42,7 +42,7 @@ impl Default for ActiveSettings {
     fn default() -> Self {
         Self {
             raw: RawSettings::default(),
-            stop_on_entry: false,
+            first_stop: FirstStop::None,
             stop_at_main: false,
             no_debug: false,
             statement_steps: false,

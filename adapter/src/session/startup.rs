@@ -15,7 +15,7 @@ use crate::session::opening::Opening;
 use crate::session::own_breakpoints;
 use crate::session::reports::LauncherEvent;
 use crate::session::terminal::Rendezvous;
-use engine::{Event, ExitStatus, Signal, State};
+use engine::{Event, ExitStatus, FirstStop, Signal, State};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -319,14 +319,16 @@ pub fn release_if_ready(session: &mut Session) {
     if session.debugger.state() != State::Held {
         return;
     }
-    let stop = session.settings.stop_on_entry;
+    let first = session.settings.first_stop;
     if session.settings.stop_at_main && !session.settings.no_debug {
         own_breakpoints::arm_main(session);
     }
-    match session.debugger.release(stop) {
+    match session.debugger.release(first) {
         // A core file stops where it is.
         Ok(()) if session.debugger.is_post_mortem() => {}
-        Ok(()) if session.startup.was_attached() && !stop => session.report_continued(),
+        Ok(()) if session.startup.was_attached() && first == FirstStop::None => {
+            session.report_continued()
+        }
         Ok(()) => {}
         Err(error) => session.important_note(&format!("Cannot resume the program: {error}\n")),
     }
@@ -337,7 +339,7 @@ pub fn release_if_ready(session: &mut Session) {
 fn is_held_for_debug_info(session: &Session) -> bool {
     session.debuginfod.is_program_awaited()
         && !session.startup.was_attached()
-        && !session.settings.stop_on_entry
+        && session.settings.first_stop != FirstStop::AtOnce
         && session.debugger.state() == State::Held
 }
 

@@ -6,7 +6,7 @@ use crate::protocol::{
 };
 use crate::session::Session;
 use crate::session::breakpoints::debug_info_path;
-use crate::session::describe::{record, trace};
+use crate::session::describe::{self, record, trace};
 use engine::{BreakpointId, Record, TracePlace};
 
 /// The event with what all tracepoints have recorded at the end.
@@ -36,6 +36,7 @@ pub fn add(session: &mut Session, location: &str, query: String) -> Result<Trace
     Ok(Trace {
         id: i64::from(id.0),
         query,
+        reason: info.as_ref().and_then(describe::breakpoints::reason),
         message: info.and_then(|info| info.message),
         ..Trace::default()
     })

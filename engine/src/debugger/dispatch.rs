@@ -330,7 +330,11 @@ impl Debugger {
         for text in left_out {
             self.emit(Event::Note(format!("{text}\n")));
         }
-        if let Some(reason) = reason {
+        let is_first =
+            self.inferior.process.as_mut().is_some_and(|process| {
+                process.first_stop.take_if(|entry| *entry == addr).is_some()
+            });
+        if let Some(reason) = reason.or_else(|| is_first.then_some(StopReason::Entry)) {
             return Vote::stop(reason);
         }
         let of_a_step = |owner: &Owner| matches!(owner, Owner::Step(_));

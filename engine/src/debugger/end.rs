@@ -54,6 +54,18 @@ impl Debugger {
         self.inferior.over = true;
     }
 
+    /// Sends a signal to the program and the other processes of its group, as a terminal does for its keys.
+    /// Returns false if there is no program that runs or is stopped.
+    pub fn signal_group(&mut self, signal: Signal) -> bool {
+        let alive = self.inferior.process.as_ref();
+        let alive = alive.filter(|it| it.state != State::Ended && it.launched);
+        let Some(pid) = alive.map(|it| it.pid) else {
+            return false;
+        };
+        self.inferior.send_signal(-pid, signal);
+        true
+    }
+
     /// Sends SIGTERM and resumes the program to handle it, also from a group-stop.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ mod report;
 mod run;
 mod search_end;
 pub mod stack;
-mod start;
+pub mod start;
 pub(crate) mod step;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,19 @@ use crate::inferior::thread::StopPoint;
 use crate::os::{OpenStdio, SeizeAs, ThreadEvent};
 use crate::stops::event::{Event, StopReason};
 
+/// Where a process that is held stops first ([`Debugger::release`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FirstStop {
+    /// At whatever stops it.
+    #[default]
+    None,
+    /// Where it is held.
+    AtOnce,
+    /// Before the first instruction of the program itself: the libraries that it is linked with are loaded then,
+    /// and their constructors have run. Where it is held, if it has come that far, or has no such libraries.
+    WithLibraries,
+}
+
 impl Debugger {
     /// Starts a program and holds it before its first instruction; takes milliseconds.
     ///
@@ -210,12 +223,11 @@ impl Debugger {
         }
     }
 
-    /// Ends [`State::Held`]: resumes the program, or (`stop`) reports a stop
-    /// ([`StopReason::Entry`]).
+    /// Ends [`State::Held`]: resumes the program, or reports its first stop ([`StopReason::Entry`]).
     ///
     /// # Errors
     /// The process is not held.
-    pub fn release(&mut self, stop: bool) -> Result<(), Error> {
+    pub fn release(&mut self, first: FirstStop) -> Result<(), Error> {
         match self.state() {
             State::Held => {}
             State::NoProcess | State::Ended => return Err(Error::NoProcess),
@@ -242,7 +254,16 @@ impl Debugger {
             .filter(|(thread, state)| **thread != current && state.is_stopped())
             .map(|(thread, _)| *thread)
             .collect();
-        match (stop, self.inferior.non_stop) {
+        let at = self.inferior.registers(current).map(|it| it.pc());
+        let entry = self.images.modules.entry();
+        let later = entry.filter(|entry| {
+            first == FirstStop::WithLibraries && self.inferior.launched && at != Some(*entry)
+        });
+        if let Some(process) = &mut self.inferior.process {
+            process.first_stop = later;
+        }
+        let stops_here = first != FirstStop::None && later.is_none();
+        match (stops_here, self.inferior.non_stop) {
             (false, _) => self.resume_all(),
             (true, false) => self.carry_out(current, Vote::stop(StopReason::Entry)),
             (true, true) => {

@@ -11,6 +11,7 @@ mod unsent;
 use crate::arch::Arch;
 use crate::arch::fixed::{CALL, NOP, TRAP as TRAP_OPCODE, to};
 use crate::debugger::disassembly::{Flavor, Wanted};
+use crate::debugger::start::FirstStop;
 use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Wait};
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::inferior::Inferior;
@@ -44,7 +45,7 @@ fn running_with(arch: Arch, code: Vec<u8>) -> (Debugger, Fake) {
     }
     let mut debugger = Debugger::with_backend(Box::new(fake.clone()));
     debugger.attach(PID).unwrap();
-    debugger.release(false).unwrap();
+    debugger.release(FirstStop::None).unwrap();
     while next(&mut debugger).is_some() {}
     fake.0.borrow_mut().log.clear();
     debugger.images.modules.test_arch = Some(arch);
@@ -314,7 +315,7 @@ fn state_of_former_threads_is_gone_with_their_process() {
     debugger.detach().unwrap();
     debugger.attach(PID).unwrap();
     assert_eq!(debugger.hidden_at(OTHER), 0);
-    debugger.release(false).unwrap();
+    debugger.release(FirstStop::None).unwrap();
     assert!(
         next_stop(&mut debugger).is_none(),
         "a stop of the former process"

@@ -30,6 +30,7 @@ pub struct Signal(pub i32);
 
 #[allow(missing_docs)]
 impl Signal {
+    pub const INT: Signal = Signal(2);
     pub const QUIT: Signal = Signal(3);
     pub const ILL: Signal = Signal(4);
     pub const TRAP: Signal = Signal(5);

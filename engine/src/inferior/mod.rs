@@ -195,6 +195,8 @@ pub struct Process {
     pub launcher: bool,
     /// How the process ended, and when to stop waiting for the rest of its output.
     pub ended: Option<(ExitStatus, Instant)>,
+    /// The program's entry, if it is to stop there.
+    pub first_stop: Option<LoadAddr>,
     /// Sites in the dynamic loader.
     pub loader_sites: Vec<LoadAddr>,
     /// The address to which functions called for expressions return, once there was such a call.
@@ -218,6 +220,7 @@ impl Process {
             current: ThreadId(pid),
             launcher: false,
             ended: None,
+            first_stop: None,
             loader_sites: Vec::new(),
             call_return: None,
             announcements: Announcements::default(),

@@ -174,9 +174,7 @@ impl Session {
 /// The first thread that waits for nothing that the debugger knows of.
 fn busy_thread(explanation: &Explanation) -> Option<i64> {
     let mut threads = explanation.threads.iter();
-    threads
-        .find(|it| it.wait.is_none())
-        .map(|it| it.thread_id)
+    threads.find(|it| it.wait.is_none()).map(|it| it.thread_id)
 }
 
 /// Describes what the looks at a thread have in common: the innermost function that it was in at each

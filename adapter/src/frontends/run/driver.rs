@@ -13,7 +13,7 @@ pub struct Driver {
     /// The client.
     pub client: Client,
     events: UnboundedReceiver<Event>,
-    /// Events that arrived before `initialized`.
+    /// Events that have arrived and are not handled yet.
     early: VecDeque<Event>,
     /// Whether the program goes on after the session.
     keeps_debuggee: bool,
@@ -55,6 +55,7 @@ impl Driver {
             adapter_id: Some("stillpoint".to_owned()),
             supports_variable_type: Some(true),
             supports_variable_paging: Some(true),
+            supports_breakpoint_problems: Some(true),
             ..InitializeArguments::default()
         };
         self.client.request::<Initialize>(&initialize).await?;
@@ -82,6 +83,13 @@ impl Driver {
             .request::<ConfigurationDone>(&NoArguments {})
             .await?;
         starting.await
+    }
+
+    /// Puts back events that were read.
+    pub fn unread(&mut self, events: Vec<Event>) {
+        for event in events.into_iter().rev() {
+            self.early.push_front(event);
+        }
     }
 
     /// Waits for the next event.

@@ -3,24 +3,21 @@
 
 pub mod core;
 mod driver;
+mod places;
+pub mod program;
 pub mod replay;
 mod report;
 pub mod trace;
 
 use crate::client::ClientError;
 use crate::context::past::summary_of;
-use crate::protocol::{
-    Breakpoint, BreakpointsResponse, Event, FunctionBreakpoint, OutputCategory, OutputEventBody,
-    RawSettings, SetBreakpointsArguments, SetFunctionBreakpointsArguments, Source,
-    SourceBreakpoint, ThreadArguments,
-};
-use crate::requests::{
-    Continue, Launch, NoArguments, PastStops, SetBreakpoints, SetFunctionBreakpoints,
-};
+use crate::protocol::{Event, OutputCategory, OutputEventBody, RawSettings, ThreadArguments};
+use crate::requests::{Continue, Launch, NoArguments, PastStops};
 use crate::server::stream::Stream;
 use crate::service::{self, ServiceError};
 use clap::Args;
 use driver::Driver;
+use places::Places;
 use report::StopReport;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -28,12 +25,20 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::thread;
 
+/// The exit code of wrong arguments.
+const USAGE: u8 = 2;
+/// The exit code if the program cannot be started, as of shells.
+pub const NOT_STARTED: u8 = 127;
+
 /// Options of `stillpoint run`.
 #[derive(Args, Debug)]
 pub struct Options {
     /// Where to stop (default: `main`); can be repeated
     #[arg(long = "break", value_name = "FILE:LINE|FUNCTION")]
     pub breaks: Vec<String>,
+    /// Run also if a place is not found: a library that the program loads later may have it
+    #[arg(long)]
+    pub pending: bool,
     /// Print this expression at each stop; can be repeated
     #[arg(long = "print", value_name = "EXPRESSION")]
     pub prints: Vec<String>,
@@ -43,19 +48,27 @@ pub struct Options {
     /// Record the program, and print what was recorded
     #[arg(long)]
     pub record: bool,
-    /// The program and its arguments
-    #[arg(
-        value_name = "PROGRAM",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    /// The program and its arguments: all that follows it, also what looks like options
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     pub command: Vec<String>,
 }
 
 /// Runs a program to its end. Returns its exit code.
 pub fn run(options: Options) -> ExitCode {
+    let mistakes = places::mistakes(&options.breaks);
+    if !mistakes.is_empty() {
+        return refuse(mistakes);
+    }
+    engine::os::pass_first_interrupt();
     serve_client(async move |driver: &mut Driver| session(driver, &options).await)
+}
+
+/// Says why nothing is run.
+fn refuse(mistakes: Vec<String>) -> ExitCode {
+    mistakes
+        .iter()
+        .for_each(|mistake| eprintln!("stillpoint: {mistake}"));
+    ExitCode::from(USAGE)
 }
 
 /// Why a session without an editor failed.
@@ -76,7 +89,8 @@ enum Failure {
 fn serve_client(
     session: impl AsyncFnOnce(&mut Driver) -> Result<u8, ClientError> + Send + 'static,
 ) -> ExitCode {
-    serve_driven(session, service::serve)
+    let code = serve_driven(session, service::serve);
+    engine::os::end_signal().map_or(code, |signal| ExitCode::from(code_of(signal)))
 }
 
 /// Like [`serve_client`], for a client that ends the session itself when this process gets a signal
@@ -113,23 +127,6 @@ fn complain(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// The location of a breakpoint, as given on the command line.
-#[derive(Debug, PartialEq, Eq)]
-enum BreakSpec<'a> {
-    Line(&'a str, u32),
-    Function(&'a str),
-}
-
-fn place(text: &str) -> BreakSpec<'_> {
-    if let Some((file, line)) = text.rsplit_once(':')
-        && !file.is_empty()
-        && let Ok(line) = line.parse()
-    {
-        return BreakSpec::Line(file, line);
-    }
-    BreakSpec::Function(text)
-}
-
 /// Runs the client on the calling thread, from `initialize` to `disconnect`.
 fn drive(
     session: impl AsyncFnOnce(&mut Driver) -> Result<u8, ClientError>,
@@ -158,31 +155,42 @@ fn settings(settings: Value) -> RawSettings {
 }
 
 async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientError> {
-    let (program, args) = options.command.split_first().unzip();
-    let mut launch = json!({"program": program, "args": args});
+    let mut launch = program::launch(&options.command);
     if options.record {
         launch["record"] = true.into();
     }
-    // The program reads the same stdin, if it can be opened again: a socket cannot.
-    if std::fs::File::open("/dev/stdin").is_ok() {
-        launch["stdio"] = json!({"stdin": "/dev/stdin"});
+    if !options.pending {
+        launch["stopOnEntry"] = "libraries".into();
     }
-    let starting = driver.start::<Launch>(&settings(launch)).await?;
+    let starting = match driver.start::<Launch>(&settings(launch)).await {
+        Ok(starting) => starting,
+        Err(error) => return Ok(not_started(&error)),
+    };
     let default = ["main".to_owned()];
     let breaks = match options.breaks.is_empty() {
         true => &default[..],
         false => &options.breaks,
     };
-    set_breakpoints(driver, breaks).await?;
+    let mut places = Places::set(driver, breaks).await?;
     driver.run_started(starting).await?;
 
+    let mut is_checked = options.pending;
     let mut code = 0;
     loop {
         match driver.event().await? {
             Event::Output(output) => show_output(&output, options.json),
+            Event::Breakpoint(change) => places.changed(&change.breakpoint),
             Event::Stopped(stopped) => {
                 if stopped.reason == "exit" {
                     print_recording(driver, options.json).await?;
+                } else if stopped.reason == "entry" && !is_checked {
+                    is_checked = true;
+                    places.await_search(driver).await?;
+                    // A program without `main` runs, if nobody asked for a place.
+                    if !places.all_are_found() && !options.breaks.is_empty() {
+                        eprintln!("{NOT_FOUND}");
+                        return Ok(USAGE);
+                    }
                 } else {
                     let client = &driver.client;
                     let report = StopReport::gather(client, &stopped, &options.prints).await?;
@@ -200,10 +208,30 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
                     print_json(&json!({"event": "exited", "code": code}));
                 }
             }
-            Event::Terminated => return Ok(code),
+            Event::Terminated => {
+                if options.pending {
+                    places.all_are_found();
+                }
+                return Ok(code);
+            }
             _ => {}
         }
     }
+}
+
+/// Says that the program was not run.
+const NOT_FOUND: &str = "stillpoint: the program was not run; with `--pending` it runs, and a place may be found in a \
+                         library that it loads later";
+
+/// Says why the program cannot be started. Returns the exit code.
+fn not_started(error: &ClientError) -> u8 {
+    eprintln!("stillpoint: {error}");
+    NOT_STARTED
+}
+
+/// Returns the exit code of what a signal has ended, as of shells.
+fn code_of(signal: engine::Signal) -> u8 {
+    128_u8.wrapping_add(signal.0 as u8)
 }
 
 /// Prints what was recorded. A recorded program stops for it before it exits.
@@ -217,59 +245,6 @@ async fn print_recording(driver: &Driver, json: bool) -> Result<(), ClientError>
         false => eprintln!("stillpoint: {}", summary_of(&recording)),
     }
     Ok(())
-}
-
-async fn set_breakpoints(driver: &Driver, breaks: &[String]) -> Result<(), ClientError> {
-    let mut files: Vec<(&str, Vec<u32>)> = Vec::new();
-    let mut functions = Vec::new();
-    for text in breaks {
-        match place(text) {
-            BreakSpec::Function(name) => functions.push(name),
-            BreakSpec::Line(file, line) => match files.iter_mut().find(|(known, _)| *known == file)
-            {
-                Some((_, lines)) => lines.push(line),
-                None => files.push((file, vec![line])),
-            },
-        }
-    }
-    for (file, lines) in files {
-        let breakpoints = lines.iter().map(|line| SourceBreakpoint {
-            line: i64::from(*line),
-            ..SourceBreakpoint::default()
-        });
-        let arguments = SetBreakpointsArguments {
-            source: Source {
-                path: Some(file.to_owned()),
-                ..Source::default()
-            },
-            breakpoints: Some(breakpoints.collect()),
-            lines: None,
-        };
-        let set = driver.client.request::<SetBreakpoints>(&arguments).await?;
-        warn_unset(&set, lines.iter().map(|line| format!("{file}:{line}")));
-    }
-    let breakpoints = functions.iter().map(|name| FunctionBreakpoint {
-        name: (*name).to_owned(),
-        ..FunctionBreakpoint::default()
-    });
-    let arguments = SetFunctionBreakpointsArguments {
-        breakpoints: breakpoints.collect(),
-    };
-    let set = driver
-        .client
-        .request::<SetFunctionBreakpoints>(&arguments)
-        .await?;
-    warn_unset(&set, functions.iter().map(|name| (*name).to_owned()));
-    Ok(())
-}
-
-/// Prints a warning for each unverified breakpoint.
-fn warn_unset(set: &BreakpointsResponse, names: impl Iterator<Item = String>) {
-    let pending = |(breakpoint, _): &(&Breakpoint, String)| !breakpoint.verified;
-    for (breakpoint, name) in set.breakpoints.iter().zip(names).filter(pending) {
-        let why = breakpoint.message.as_deref().unwrap_or("not found");
-        eprintln!("stillpoint: {name}: {why}");
-    }
 }
 
 fn show_output(OutputEventBody { category, output }: &OutputEventBody, json: bool) {
@@ -300,18 +275,4 @@ fn print(text: &str) {
     let _ = stdout
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places() {
-        assert_eq!(place("a.c:12"), BreakSpec::Line("a.c", 12));
-        assert_eq!(place("/x:y/a.c:12"), BreakSpec::Line("/x:y/a.c", 12));
-        assert_eq!(place("main"), BreakSpec::Function("main"));
-        assert_eq!(place("a::b"), BreakSpec::Function("a::b"));
-        assert_eq!(place(":5"), BreakSpec::Function(":5"));
-    }
 }

@@ -1,8 +1,9 @@
 //! `stillpoint replay`: prints where a recording ends without an editor, or the stops on the way there.
 
 use super::driver::Driver;
+use super::places::{self, Places};
 use super::report::StopReport;
-use super::{print, print_json, print_report, set_breakpoints, settings, show_output};
+use super::{USAGE, print, print_json, print_report, refuse, settings, show_output};
 use crate::client::ClientError;
 use crate::protocol::{EvaluateArguments, Event, StoppedEventBody, ThreadArguments};
 use crate::requests::{Continue, Evaluate, Launch, NoArguments, PastStops, ReverseContinue};
@@ -40,6 +41,10 @@ pub struct Options {
 
 /// Prints where a recording ends, after the stops at breakpoints before.
 pub fn replay(options: Options) -> ExitCode {
+    let mistakes = places::mistakes(&options.breaks);
+    if !mistakes.is_empty() {
+        return refuse(mistakes);
+    }
     super::serve_client(async move |driver: &mut Driver| session(driver, &options).await)
 }
 
@@ -49,6 +54,13 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
     driver.run_started(starting).await?;
     let mut stopped = next_stop(driver, options).await?;
     if !options.breaks.is_empty() {
+        // Here the program has loaded all of its libraries.
+        let mut places = Places::set(driver, &options.breaks).await?;
+        places.await_search(driver).await?;
+        if !places.all_are_found() {
+            return Ok(USAGE);
+        }
+        Places::set(driver, &[]).await?;
         let thread = of_thread(&stopped);
         // Signals and exceptions may be on the way.
         while stopped.reason != "entry" {
@@ -58,7 +70,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
                 return Ok(FAILED);
             }
         }
-        set_breakpoints(driver, &options.breaks).await?;
+        Places::set(driver, &options.breaks).await?;
         loop {
             driver.client.request::<Continue>(&thread).await?;
             stopped = next_stop(driver, options).await?;

@@ -26,12 +26,7 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
         message: info.message.clone(),
         ..Breakpoint::default()
     };
-    if !info.verified {
-        breakpoint.reason = Some(match info.failed {
-            true => BreakpointReason::Failed,
-            false => BreakpointReason::Pending,
-        });
-    }
+    breakpoint.reason = reason(info);
     if session.client.breakpoint_problems {
         breakpoint.problem = info.problem.and_then(problem);
     }
@@ -64,6 +59,14 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
         }
     }
     breakpoint
+}
+
+/// Returns why a breakpoint is not verified; `None`: it is.
+pub fn reason(info: &BreakpointInfo) -> Option<BreakpointReason> {
+    (!info.verified).then_some(match info.failed {
+        true => BreakpointReason::Failed,
+        false => BreakpointReason::Pending,
+    })
 }
 
 fn problem(kind: ProblemKind) -> Option<BreakpointProblem> {

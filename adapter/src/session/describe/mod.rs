@@ -1,6 +1,6 @@
 //! Breakpoints, frames and values in the client's form.
 
-mod breakpoints;
+pub mod breakpoints;
 mod expressions;
 mod frames;
 mod locals;

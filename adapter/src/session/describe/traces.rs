@@ -5,6 +5,7 @@ use crate::protocol::{
     TraceTable,
 };
 use crate::session::Session;
+use crate::session::describe::breakpoints;
 use engine::{
     BreakpointId, BreakpointInfo, Cell, ColumnKind, Histogram, KeyKind, Number, ProblemKind, Rate,
     Record, Row, TableReport,
@@ -40,6 +41,7 @@ pub fn trace(
         path,
         line: line.map(|line| session.client.line_out(line)),
         verified: info.as_ref().is_some_and(|info| info.verified),
+        reason: info.as_ref().and_then(breakpoints::reason),
         is_searching: info.as_ref().is_some_and(is_searching),
         // This is what to expect of a tracepoint.
         message: info

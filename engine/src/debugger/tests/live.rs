@@ -1,6 +1,7 @@
 //! Programs that run under the debugger. Each such test runs in a process of its own, all threads of
 //! which block SIGCHLD, as in a process that debugs.
 
+use crate::debugger::start::FirstStop;
 use crate::debugger::{Debugger, ResumeScope, Wait};
 use crate::ids::{BreakpointId, BreakpointOptions, Launch, StdioTarget, ThreadId};
 use crate::stops::breakpoint::SourceBreakpoint;
@@ -146,7 +147,9 @@ impl<'a> Live<'a> {
             let resumed = self.debugger.resume(self.thread, ResumeScope::All);
             assert!(resumed.expect("the program resumes"));
         } else {
-            self.debugger.release(false).expect("the program runs");
+            self.debugger
+                .release(FirstStop::None)
+                .expect("the program runs");
         }
         let deadline = Instant::now() + Duration::from_secs(100);
         loop {

@@ -3,10 +3,10 @@
 //! they take effect whatever the session thread does: it cancels what can be cancelled, and
 //! otherwise ends the process.
 
-use super::{Waker, own, start};
+use super::{Waker, front, own, start};
 use crate::ids::Signal;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -20,6 +20,22 @@ const END_TIMEOUT: Duration = Duration::from_secs(10);
 /// The first signal received; 0 for none.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 
+/// Whether the next SIGINT is for the debuggee.
+static PASSES_INTERRUPT: AtomicBool = AtomicBool::new(false);
+/// Whether a SIGINT for the debuggee was received.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Lets the first SIGINT be for the debuggee, as without a debugger: it does not request the end of this
+/// process ([`take_interrupt`]); the second one does.
+pub fn pass_first_interrupt() {
+    PASSES_INTERRUPT.store(true, Ordering::Relaxed);
+}
+
+/// Returns whether a SIGINT for the debuggee was received since the last call.
+pub fn take_interrupt() -> bool {
+    INTERRUPTED.swap(false, Ordering::Relaxed)
+}
+
 /// Returns the signal that requested the end of this process, if any.
 pub fn end_signal() -> Option<Signal> {
     match RECEIVED.load(Ordering::Relaxed) {
@@ -30,7 +46,13 @@ pub fn end_signal() -> Option<Signal> {
 
 /// Returns the signals that request the end. They are blocked in all threads.
 pub fn signals() -> libc::sigset_t {
-    start::signal_set(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP])
+    start::signal_set(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, front::INTERRUPT])
+}
+
+/// Returns those of them that count in this process.
+fn awaited_signals() -> libc::sigset_t {
+    let interrupt = front::front().map_or(libc::SIGINT, |_| front::INTERRUPT);
+    start::signal_set(&[libc::SIGTERM, libc::SIGHUP, interrupt])
 }
 
 /// Starts the thread that waits for the signals and uses `waker` then. Once per process: all
@@ -55,10 +77,20 @@ pub fn start_listener(waker: &Waker) {
 }
 
 fn await_signal(waker: &Waker) {
-    let signals = signals();
+    let signals = awaited_signals();
     let mut signal = 0;
-    // SAFETY: the set and the number are live.
-    while unsafe { libc::sigwait(&raw const signals, &raw mut signal) } != 0 {}
+    loop {
+        // SAFETY: the set and the number are live.
+        while unsafe { libc::sigwait(&raw const signals, &raw mut signal) } != 0 {}
+        if signal == front::INTERRUPT {
+            signal = libc::SIGINT;
+        }
+        if signal != libc::SIGINT || !PASSES_INTERRUPT.swap(false, Ordering::Relaxed) {
+            break;
+        }
+        INTERRUPTED.store(true, Ordering::Relaxed);
+        waker.wake();
+    }
     RECEIVED.store(signal, Ordering::Relaxed);
     waker.wake();
     thread::sleep(END_TIMEOUT);

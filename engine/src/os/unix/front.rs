@@ -12,6 +12,10 @@ use super::own;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
+/// The signal as which the front passes on SIGINT. A terminal sends SIGINT to the whole group, and a debugger behind
+/// a front ignores its own: a key pressed once counts once.
+pub const INTERRUPT: i32 = libc::SIGUSR2;
+
 /// Pid of the front process.
 static FRONT: OnceLock<i32> = OnceLock::new();
 
@@ -121,6 +125,9 @@ unsafe fn stand_in_front(child: i32, signals: &libc::sigset_t) -> ! {
                         end_like(status);
                     }
                 }
+                Sent::Other(libc::SIGINT) => {
+                    libc::kill(child, INTERRUPT);
+                }
                 Sent::Other(signal) => {
                     libc::kill(child, signal);
                 }
@@ -156,7 +163,11 @@ fn end_like(status: i32) -> ! {
     // SAFETY: system calls on integers and live local memory.
     unsafe {
         if libc::WIFSIGNALED(status) {
-            let signal = libc::WTERMSIG(status);
+            let signal = match libc::WTERMSIG(status) {
+                // Before it was ready to handle it.
+                INTERRUPT => libc::SIGINT,
+                signal => signal,
+            };
             // The child has already written a core file.
             let none = libc::rlimit {
                 rlim_cur: 0,

@@ -6,10 +6,13 @@ mod printer;
 
 use super::driver::Driver;
 use super::report::StopReport;
-use super::{print_report, settings, show_output};
+use super::{NOT_FOUND, USAGE, code_of, not_started, print_report, program, settings, show_output};
 use crate::client::ClientError;
 use crate::context::calls::pattern;
-use crate::protocol::{AddTraceArguments, Event, ThreadArguments, Trace, TracesArguments};
+use crate::protocol::{
+    AddTraceArguments, BreakpointReason, Event, StoppedEventBody, ThreadArguments, Trace,
+    TracesArguments,
+};
 use crate::requests::{AddTrace, Attach, Continue, Launch, Pause, ReadTraces};
 use clap::Args;
 use printer::Printer;
@@ -21,6 +24,8 @@ use tokio::time::{MissedTickBehavior, interval};
 
 /// Interval between two looks at whether to end.
 const TICK: Duration = Duration::from_millis(100);
+/// Interval between two looks at whether a place was found.
+const SEARCH_INTERVAL: Duration = Duration::from_millis(5);
 /// Records that are read at once; of more in one tick, the first ones are not printed.
 const MAX_RECORDS: i64 = 4096;
 /// What is recorded of calls: their tree.
@@ -39,6 +44,9 @@ pub struct Options {
     /// The process to attach to; it continues when tracing ends
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
+    /// Trace also if the place is not found: a library that the program loads later may have it
+    #[arg(long)]
+    pub pending: bool,
     /// Print JSON, one object per line
     #[arg(long)]
     pub json: bool,
@@ -141,18 +149,28 @@ async fn session(
             driver.start::<Attach>(&attach).await?
         }
         None => {
-            let (program, args) = options.command.split_first().unzip();
-            let mut launch = json!({"program": program, "args": args});
-            if std::fs::File::open("/dev/stdin").is_ok() {
-                launch["stdio"] = json!({"stdin": "/dev/stdin"});
+            let mut launch = program::launch(&options.command);
+            if !options.pending {
+                launch["stopOnEntry"] = "libraries".into();
             }
-            driver.start::<Launch>(&settings(launch)).await?
+            match driver.start::<Launch>(&settings(launch)).await {
+                Ok(starting) => starting,
+                Err(error) => return Ok(not_started(&error)),
+            }
         }
     };
-    let set = driver.client.request::<AddTrace>(wanted).await?;
-    if !set.verified && !set.is_searching {
-        let why = set.message.as_deref().unwrap_or("not found yet");
-        eprintln!("stillpoint: {}: {why}", wanted.location);
+    let set = match driver.client.request::<AddTrace>(wanted).await {
+        Ok(set) => searched(driver, set).await?,
+        Err(error) => {
+            eprintln!("stillpoint: {}: {error}", wanted.location);
+            return Ok(USAGE);
+        }
+    };
+    let mut is_checked = options.pending || options.pid.is_some();
+    let is_wrong = set.reason == Some(BreakpointReason::Failed);
+    if !set.verified && (is_wrong || options.pid.is_some() && !options.pending) {
+        complain_of(&set, wanted);
+        return Ok(USAGE);
     }
     printer.name_values(&set);
     driver.run_started(starting).await?;
@@ -171,15 +189,23 @@ async fn session(
                     printer.erase();
                     show_output(&output, options.json);
                 }
+                Event::Stopped(stopped) if stopped.reason == "entry" && !is_checked => {
+                    is_checked = true;
+                    let read = read(driver, options, 0).await?;
+                    let set = searched(driver, read.into_iter().next().unwrap_or_default()).await?;
+                    if !set.verified {
+                        complain_of(&set, wanted);
+                        eprintln!("{NOT_FOUND}");
+                        return Ok(USAGE);
+                    }
+                    printer.name_values(&set);
+                    resume(driver, &stopped).await?;
+                }
                 Event::Stopped(stopped) => {
                     printer.erase();
                     let report = StopReport::gather(&driver.client, &stopped, &[]).await?;
                     print_report(&report, options.json);
-                    let thread = ThreadArguments {
-                        thread_id: stopped.thread_id,
-                        ..ThreadArguments::default()
-                    };
-                    driver.client.request::<Continue>(&thread).await?;
+                    resume(driver, &stopped).await?;
                 }
                 Event::Records(records) => printer.show_all(&records, options),
                 Event::Exited(exited) => code = u8::try_from(exited.exit_code).unwrap_or(255),
@@ -206,19 +232,48 @@ async fn session(
         None => MAX_RECORDS,
     };
     let last = read(driver, options, records).await?;
-    for trace in last
-        .iter()
-        .filter(|it| !it.verified && it.hits == 0 && set.is_searching)
-    {
-        let why = trace.message.as_deref().unwrap_or("not found");
-        eprintln!("stillpoint: {}: {why}", wanted.location);
+    for trace in last.iter().filter(|it| !it.verified && it.hits == 0) {
+        complain_of(trace, wanted);
     }
     printer.show(&last, options, true);
     if let Err(why) = files::write(&last, options) {
         eprintln!("stillpoint: {why}");
         code = code.max(1);
     }
-    Ok(if options.pid.is_some() { 0 } else { code })
+    Ok(match (options.pid, engine::os::end_signal()) {
+        (Some(_), _) => 0,
+        (None, Some(signal)) => code_of(signal),
+        (None, None) => code,
+    })
+}
+
+/// Waits until no debug info is searched for the place of a tracepoint, and returns its state then.
+async fn searched(driver: &Driver, mut set: Trace) -> Result<Trace, ClientError> {
+    while set.is_searching {
+        tokio::time::sleep(SEARCH_INTERVAL).await;
+        let arguments = TracesArguments {
+            id: Some(set.id),
+            ..TracesArguments::default()
+        };
+        let read = driver.client.request::<ReadTraces>(&arguments).await?;
+        set = read.traces.into_iter().next().unwrap_or_default();
+    }
+    Ok(set)
+}
+
+/// Says why a tracepoint records nothing.
+fn complain_of(trace: &Trace, wanted: &AddTraceArguments) {
+    let why = trace.message.as_deref().unwrap_or("not found");
+    let why = why.strip_prefix("pending: ").unwrap_or(why);
+    eprintln!("stillpoint: {}: {why}", wanted.location);
+}
+
+async fn resume(driver: &Driver, stopped: &StoppedEventBody) -> Result<(), ClientError> {
+    let thread = ThreadArguments {
+        thread_id: stopped.thread_id,
+        ..ThreadArguments::default()
+    };
+    driver.client.request::<Continue>(&thread).await.map(drop)
 }
 
 /// Stops the program, unless it has ended, so that all of its records so far arrive, and prints them.

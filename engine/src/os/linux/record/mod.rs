@@ -71,9 +71,7 @@ pub(super) const OWN_CALL: LoadAddr = LoadAddr(scratch::CALL);
 /// The program cannot be run, or the system refuses to record it.
 pub fn record(launch: &Launch, hashes: HashEvents, save: Option<&SaveTo>) -> Result<Report, Error> {
     let fail = |error| failure(launch, &error);
-    if save.is_some() {
-        timer::outlive_interrupts().map_err(fail)?;
-    }
+    timer::outlive_interrupts().map_err(fail)?;
     let processors = Processors::of(0).map_err(fail)?;
     Processors::current().set_for(0);
     let report = record_here(launch, hashes, save, &processors);

@@ -15,8 +15,8 @@ pub const INTERVAL: Duration = Duration::from_millis(25);
 
 extern "C" fn nothing(_: libc::c_int) {}
 
-/// Lets the keys by which a terminal ends programs end only the recorded one: its recording is written
-/// afterwards. Programs that this one executes are ended by them.
+/// Lets the keys by which a terminal ends programs reach only the recorded one, which may handle them: its
+/// recording is reported and written afterwards. Programs that this one executes are ended by them.
 ///
 /// # Errors
 /// The system refuses, which it does not for these signals.
