@@ -219,6 +219,10 @@ fn busy_launched(copy: &Copy, fixture: &Fixture, state: &str, round: usize) -> V
         _ => {}
     }
     let mut client = copy.launch(settings);
+    if state == "follow the child" {
+        // Later, the child might have ended.
+        client.set_breakpoints(fixture, &["last"]);
+    }
     client.configure();
     let mut children = Vec::new();
     match state {
@@ -236,7 +240,6 @@ fn busy_launched(copy: &Copy, fixture: &Fixture, state: &str, round: usize) -> V
             call(&mut client, round);
         }
         "follow the child" => {
-            client.set_breakpoints(fixture, &["last"]);
             if round > 0 {
                 // In the parent, or in the child.
                 client.expect_stopped("breakpoint");

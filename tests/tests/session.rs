@@ -440,6 +440,18 @@ fn rust_output_arrives_too() {
 }
 
 #[test]
+fn the_end_is_reported_though_a_child_goes_on_writing() {
+    let fixture = Fixture::of("c/left_writer.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.configure();
+    assert_eq!(client.wait_event("exited")["exitCode"], 5);
+    assert!(client.output("stdout").contains("left"));
+    assert!(!client.output("stdout").contains("last"));
+    client.disconnect();
+}
+
+#[test]
 fn exit_codes() {
     let fixture = Fixture::of("c/exit_code.c");
     for (argument, expected) in [("0", 0), ("1", 1), ("7", 7), ("255", 255)] {

@@ -3,7 +3,7 @@
 use super::Debugger;
 use crate::ids::{OutputStream, ThreadId};
 use crate::inferior::site::Owner;
-use crate::inferior::{Child, OUTPUT_TIMEOUT};
+use crate::inferior::{Child, ProcessEnd};
 use crate::os::ThreadEvent;
 use crate::stops::event::Event;
 use std::time::Instant;
@@ -31,8 +31,7 @@ impl Debugger {
         }
     }
 
-    /// Reports the end of a process once its output is complete, or `OUTPUT_TIMEOUT` has passed
-    /// without output.
+    /// Reports the end of a process once its output is complete, or was waited for long enough.
     pub(crate) fn finish_if_ended(&mut self) {
         let open = self.inferior.os().output_open();
         let held = self.client.output_held && open;
@@ -42,14 +41,16 @@ impl Debugger {
         let Some(process) = &mut self.inferior.process else {
             return;
         };
-        if held && let Some((_, patience)) = &mut process.ended {
-            *patience = Instant::now() + OUTPUT_TIMEOUT;
+        if held && let Some(end) = &mut process.end {
+            end.hold();
             return;
         }
-        if let Some((status, patience)) = process.ended
+        if let Some(ProcessEnd {
+            status, patience, ..
+        }) = process.end
             && (!open || Instant::now() >= patience)
         {
-            process.ended = None;
+            process.end = None;
             self.restart_past();
             self.inferior.detach_unseen_children();
             let Some(process) = &mut self.inferior.process else {
@@ -77,9 +78,9 @@ impl Debugger {
         {
             total += bytes.len();
             if let Some(process) = &mut self.inferior.process
-                && let Some((_, patience)) = &mut process.ended
+                && let Some(end) = &mut process.end
             {
-                *patience = Instant::now() + OUTPUT_TIMEOUT;
+                end.renew();
             }
             if stream == OutputStream::Stderr {
                 self.keep_stderr(&bytes);

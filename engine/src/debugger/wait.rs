@@ -77,8 +77,8 @@ impl Debugger {
                 .inferior
                 .process
                 .as_ref()
-                .and_then(|process| process.ended)
-                .map(|(_, patience)| patience)
+                .and_then(|process| process.end)
+                .map(|end| end.patience)
                 .filter(|_| !self.client.output_held && !self.inferior.waits_for_children());
             let until = if self.inferior.stops_may_be_ready {
                 Some(Instant::now())

@@ -1,6 +1,6 @@
 //! Creation and exit of threads, as the kernel reports them: in any order.
 
-use super::{Child, DisplacedPads, Inferior, JumpPatches, Notice, OUTPUT_TIMEOUT, Process, State};
+use super::{Child, DisplacedPads, Inferior, JumpPatches, Notice, Process, ProcessEnd, State};
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::os::{Patience, Resume, ThreadEvent, WaitInterest};
 use std::time::{Duration, Instant};
@@ -87,7 +87,7 @@ impl Inferior {
         };
         process.threads.clear();
         process.state = State::Ended;
-        process.ended = Some((status, Instant::now() + OUTPUT_TIMEOUT));
+        process.end = Some(ProcessEnd::new(status));
         // A child whose parent was killed before it reported the fork has our traps, too: the
         // sites are kept for its sake.
         for (child, status) in std::mem::take(&mut process.unclaimed_stops) {

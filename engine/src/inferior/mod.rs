@@ -47,7 +47,9 @@ pub(crate) use travel::{Aside, AtMark, Mark, ReplayFrom};
 pub(crate) use world::StoppedWorld;
 
 /// How long to wait for more output of a process that has ended, before its end is reported.
-pub(crate) const OUTPUT_TIMEOUT: Duration = Duration::from_millis(300);
+const OUTPUT_TIMEOUT: Duration = Duration::from_millis(300);
+/// How long to wait if there always is more: of a process that it has left behind.
+const OUTPUT_LIMIT: Duration = Duration::from_secs(3);
 /// If a thread stops within this time of its last resume, its next stop is awaited by spinning:
 /// sleeping costs two wake-ups, one on either side.
 const SPIN_IF_STOPPED_WITHIN: Duration = Duration::from_micros(100);
@@ -177,6 +179,37 @@ impl Inferior {
     }
 }
 
+/// The end of a process, which is reported after its output.
+#[derive(Clone, Copy)]
+pub struct ProcessEnd {
+    pub status: ExitStatus,
+    /// When to stop waiting for the rest of its output.
+    pub patience: Instant,
+    /// When to stop in any case.
+    limit: Instant,
+}
+
+impl ProcessEnd {
+    pub fn new(status: ExitStatus) -> Self {
+        let now = Instant::now();
+        Self {
+            status,
+            patience: now + OUTPUT_TIMEOUT,
+            limit: now + OUTPUT_LIMIT,
+        }
+    }
+
+    /// Notes that there was output.
+    pub fn renew(&mut self) {
+        self.patience = self.limit.min(Instant::now() + OUTPUT_TIMEOUT);
+    }
+
+    /// Notes that output waits for a slow client.
+    pub fn hold(&mut self) {
+        *self = Self::new(self.status);
+    }
+}
+
 /// The debuggee.
 pub struct Process {
     pub pid: i32,
@@ -193,8 +226,8 @@ pub struct Process {
     pub current: ThreadId,
     /// Whether it is a launcher that has not executed the program yet.
     pub launcher: bool,
-    /// How the process ended, and when to stop waiting for the rest of its output.
-    pub ended: Option<(ExitStatus, Instant)>,
+    /// How the process ended, until that is reported.
+    pub end: Option<ProcessEnd>,
     /// The program's entry, if it is to stop there.
     pub first_stop: Option<LoadAddr>,
     /// Sites in the dynamic loader.
@@ -219,7 +252,7 @@ impl Process {
             unannounced_threads: BTreeSet::new(),
             current: ThreadId(pid),
             launcher: false,
-            ended: None,
+            end: None,
             first_stop: None,
             loader_sites: Vec::new(),
             call_return: None,

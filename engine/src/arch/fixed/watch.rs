@@ -10,6 +10,7 @@ pub fn cover(addr: LoadAddr, bytes: u64, trigger: Trigger, _: Coverage) -> Optio
 }
 
 pub const TRAPS_BEFORE_ACCESS: bool = true;
+pub const TELLS_READS_FROM_WRITES: bool = false;
 
 pub fn pass(_: &mut impl RegisterFile) -> bool {
     false
