@@ -82,6 +82,24 @@ pub fn wait_until_untraced(pid: i32) {
     assert!(patience::becomes(is_free), "process {pid} is still traced");
 }
 
+/// Returns how a process has ended that its parent has not collected yet.
+#[cfg(target_os = "linux")]
+fn end_status_of(pid: i32) -> Option<ExitStatus> {
+    use std::os::unix::process::ExitStatusExt;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields = stat.rsplit_once(") ")?.1;
+    let status = fields
+        .starts_with('Z')
+        .then(|| fields.split_whitespace().last())??;
+    Some(ExitStatus::from_raw(status.parse().ok()?))
+}
+
+/// See Linux's.
+#[cfg(not(target_os = "linux"))]
+fn end_status_of(_: i32) -> Option<ExitStatus> {
+    None
+}
+
 /// A process for the debugger to attach to, started by the test; killed on drop.
 pub struct Debuggee {
     child: Child,
@@ -135,7 +153,12 @@ impl Debuggee {
     /// # Panics
     /// No line arrives.
     pub fn read_line(&self) -> String {
-        patience::receive(&self.lines).expect("a line of the debuggee: it does not run")
+        patience::receive(&self.lines).unwrap_or_else(|_| {
+            let end = end_status_of(self.pid()).map_or("it has not ended".to_owned(), |end| {
+                format!("it has ended: {end}")
+            });
+            panic!("the debuggee writes no line: {end}")
+        })
     }
 
     /// Reads lines up to this one.

@@ -59,7 +59,9 @@ impl Walk {
             chaos: None,
         };
         debugger.launch(&launch).expect("the program starts");
-        debugger.release(engine::FirstStop::None).expect("the program runs");
+        debugger
+            .release(engine::FirstStop::None)
+            .expect("the program runs");
         let mut walk = Self {
             debugger,
             thread: ThreadId(0),
