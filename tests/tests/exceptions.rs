@@ -475,6 +475,14 @@ fn panics_stop_with_their_message() {
         let info = info(&mut client);
         assert_eq!(info["exceptionId"], "panic");
         assert_eq!(info["details"]["message"], message);
+        // The text folds what the library does, too.
+        let text = info["details"]["stackTrace"].as_str().expect("a text");
+        let place = format!("panics.rs:{}\n", fixture.line(line));
+        let own = text
+            .lines()
+            .take(2)
+            .any(|it| place.starts_with(it.rsplit('/').next().unwrap_or("?")));
+        assert!(own && text.contains(" frames of libraries)\n"), "{text}");
         assert_eq!(client.evaluate("$exception"), format!("\"{message}\""));
         client.continue_();
         assert_eq!(client.expect_exit(), 0);

@@ -55,6 +55,7 @@ mod lambdas;
 #[cfg(target_arch = "aarch64")]
 mod landing_pads;
 mod layers;
+mod library_frames;
 mod library_methods;
 mod line_places;
 mod listener;

@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::session::describe::described;
 use crate::session::handles::thread_id;
 use crate::session::own_breakpoints;
-use engine::{ExceptionBreakpoint, ExceptionFilter, Signal, ThreadId};
+use engine::{ExceptionBreakpoint, ExceptionFilter, Frame, Signal, ThreadId};
 use std::fmt::Write;
 
 /// Maximum number of frames in the text of a stack.
@@ -216,20 +216,36 @@ impl Request for ExceptionInfo {
     }
 }
 
-/// Formats a stack as text.
+/// Formats a stack as text. Frames of libraries that follow each other are one line: what the program itself did is
+/// seen first.
 fn stack_text(session: &mut Session, thread: ThreadId) -> Result<String, RequestError> {
     let stack = session.debugger.stack(thread, 0, Some(MAX_FRAMES))?;
+    let is_library = |frame: &Frame| session.debugger.is_library(frame);
+    let has_own = stack.frames.iter().any(|frame| !is_library(frame));
+    let alike = |one: &Frame, other: &Frame| has_own && is_library(one) && is_library(other);
+    let runs: Vec<&[Frame]> = stack.frames.chunk_by(alike).collect();
     let mut text = String::new();
-    for frame in &stack.frames {
-        let _ = write!(text, "#{} {}", frame.key.level, frame.name);
-        let _ = match &frame.location {
-            Some(place) => {
-                let path = session.sources.of(&place.file.path, &session.client).path;
-                let path = path.unwrap_or_default();
-                writeln!(text, " at {path}:{}", session.client.line_out(place.line))
-            }
-            None => writeln!(text, " ({})", frame.pc),
-        };
+    for run in runs {
+        if let [first, .., _] = run {
+            let (level, count) = (first.key.level, run.len());
+            let _ = writeln!(
+                text,
+                "#{level} {} … ({count} frames of libraries)",
+                first.name
+            );
+            continue;
+        }
+        for frame in run {
+            let _ = write!(text, "#{} {}", frame.key.level, frame.name);
+            let _ = match &frame.location {
+                Some(place) => {
+                    let path = session.sources.of(&place.file.path, &session.client).path;
+                    let path = path.unwrap_or_default();
+                    writeln!(text, " at {path}:{}", session.client.line_out(place.line))
+                }
+                None => writeln!(text, " ({})", frame.pc),
+            };
+        }
     }
     if stack.frames.len() == MAX_FRAMES && stack.total.is_none_or(|total| total > MAX_FRAMES) {
         text.push_str("…\n");

@@ -13,7 +13,6 @@ use crate::session::handles::ScopeKind;
 use crate::session::handles::thread_id;
 use crate::sources::MD5;
 use std::borrow::Cow;
-use std::path::Path;
 use std::rc::Rc;
 
 /// Number of further frames reported while the end of the stack is not known.
@@ -45,8 +44,8 @@ impl Request for StackTrace {
         let stack = session.debugger.stack(thread, start, levels)?;
         let seen = start.saturating_add(stack.frames.len());
         let frames = stack.frames.into_iter();
-        // There the program's own code is what people want to see first.
-        let own_first = session.debugger.exception_info(thread, false).is_some();
+        // Where the user has stopped it, a library is what they want to see.
+        let shows_top = session.history.stopped_on_purpose(thread);
         let mut last = None;
         let format = arguments.format.unwrap_or_default();
         let modules = match format.module {
@@ -55,8 +54,9 @@ impl Request for StackTrace {
         };
         let mut stack_frames = Vec::with_capacity(frames.len());
         for mut frame in frames {
-            let place = frame.location.as_ref();
-            let is_library = own_first && place.is_some_and(|it| is_library_source(&it.file.path));
+            let is_library = frame.location.is_some()
+                && session.debugger.is_library(&frame)
+                && !(shows_top && frame.key.level == 0);
             frame.name = name_of(session, &frame, &format, &modules)?;
             let key = frame.key;
             let mut frame = describe_frame(session, frame, &mut last);
@@ -71,21 +71,6 @@ impl Request for StackTrace {
             total_frames: stack.total.unwrap_or(seen.saturating_add(ASSUMED_FRAMES)),
         })
     }
-}
-
-/// Folders with sources of the compilers' own libraries: Rust's with the crates that it is built with, and
-/// headers of C++'s.
-const LIBRARIES: [&str; 4] = ["/rustc", "/rust/deps", "/usr/include", "/usr/lib"];
-/// Where rustup installs the sources of Rust's library (component `rust-src`). rustc records these
-/// paths, not `/rustc/<hash>`, for generic functions that it compiles into the program.
-const RUST_SOURCES: &str = "lib/rustlib/src";
-
-/// Returns true if a source is part of a compiler's library.
-fn is_library_source(path: &Path) -> bool {
-    LIBRARIES.iter().any(|folder| path.starts_with(folder))
-        || path
-            .ancestors()
-            .any(|folder| folder.ends_with(RUST_SOURCES))
 }
 
 fn deemphasize(frame: &mut StackFrame) {
@@ -128,22 +113,5 @@ impl Request for Scopes {
         }
         scopes.push(scope("Registers", Some("registers"), ScopeKind::Registers));
         Ok(ScopesResponse { scopes })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sources_of_compilers_libraries() {
-        let is_library = |path: &str| is_library_source(Path::new(path));
-        assert!(is_library("/rustc/59807616/library/std/src/panicking.rs"));
-        assert!(is_library(
-            "/home/a/.rustup/toolchains/stable/lib/rustlib/src/rust/library/core/src/option.rs"
-        ));
-        assert!(is_library("/usr/include/c++/12/bits/stl_vector.h"));
-        assert!(!is_library("/home/a/lib/rustlib/main.rs"));
-        assert!(!is_library("src/main.rs"));
     }
 }

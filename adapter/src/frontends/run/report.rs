@@ -54,7 +54,11 @@ impl StopReport {
         let stack = client.request::<StackTrace>(&arguments).await?;
         let frames = stack.stack_frames;
         // A program that aborts does so in a library.
-        let level = frames.iter().position(has_source).unwrap_or(0);
+        let is_own = |frame: &StackFrame| frame.presentation_hint.is_none() && has_source(frame);
+        let own = frames.iter().position(is_own);
+        let level = own
+            .or_else(|| frames.iter().position(has_source))
+            .unwrap_or(0);
         let shown = frames.get(level);
         let frame_id = shown.map(|frame| frame.id);
         let variables = match frame_id {
