@@ -59,6 +59,35 @@ fn help_names_every_command_and_explains_each() {
 }
 
 #[test]
+fn commands_of_other_debuggers_are_answered() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "body");
+    for (typed, instead) in [
+        (
+            "bt",
+            "`bt` is a command of other debuggers; here it is `:backtrace`",
+        ),
+        ("help", "here it is `:help`"),
+        ("b main", "here set breakpoints in the editor"),
+        ("p i", "here type the expression alone"),
+        ("x/4x $sp", "here it is `:mem`"),
+        ("info locals", "here it is `:help`"),
+        (
+            ":next",
+            "here step and continue with the editor's commands; `:reverse-next`",
+        ),
+    ] {
+        let answer = refused(&mut client, typed);
+        let last = answer.lines().last().unwrap_or_default();
+        assert!(last.contains(instead), "{typed}: {answer}");
+    }
+    // A variable is one, whatever its name.
+    assert_eq!(client.evaluate("i"), "0");
+    client.continue_();
+    client.disconnect();
+}
+
+#[test]
 fn input_without_prefix_is_an_expression() {
     let fixture = Fixture::of("cpp/classes.cpp");
     let mut client = DapClient::spawn();

@@ -4,6 +4,7 @@
 mod addresses;
 mod call_trace;
 mod explain;
+mod habits;
 mod help;
 mod join;
 mod memory;
@@ -16,6 +17,7 @@ mod stacks;
 mod text;
 mod traces;
 
+pub use habits::instead_of;
 pub use text::hex_and_characters;
 
 use crate::config::nearest;
@@ -172,6 +174,7 @@ fn find(session: &Session, name: &str) -> Result<&'static Command, RequestError>
         .collect();
     match begun.as_slice() {
         [one] => Ok(one),
+        [] if let Some(instead) = instead_of(name, prefix) => Err(RequestError::Other(instead)),
         [] => {
             let names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
             let meant = nearest(name, &names).unwrap_or("help");

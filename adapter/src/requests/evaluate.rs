@@ -63,7 +63,15 @@ impl Request for Evaluate {
                 ..EvaluateResponse::default()
             });
         }
-        stopped?;
+        let habit = match context {
+            Some("repl") => console::instead_of(expression, &session.settings.command_prefix),
+            _ => None,
+        };
+        let or_habit = |error: RequestError| match &habit {
+            Some(instead) => RequestError::Other(format!("{error}\n{instead}")),
+            None => error,
+        };
+        stopped.map_err(&or_habit)?;
         let expression = match context {
             Some("hover") => hovered(session, frame, expression),
             _ => expression,
@@ -91,12 +99,14 @@ impl Request for Evaluate {
             value,
             numbers,
             expression,
-        } = evaluated.map_err(|error| match context {
-            // The console shows the message below its expression.
-            Some("repl") if error.span().is_some() => {
-                RequestError::Other(engine::expr::with_marks(&error, expression))
-            }
-            _ => error.into(),
+        } = evaluated.map_err(|error| {
+            or_habit(match context {
+                // The console shows the message below its expression.
+                Some("repl") if error.span().is_some() => {
+                    RequestError::Other(engine::expr::with_marks(&error, expression))
+                }
+                _ => error.into(),
+            })
         })?;
         limits.numbers = numbers.unwrap_or(limits.numbers);
         if context == Some("repl") {
