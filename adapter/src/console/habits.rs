@@ -2,7 +2,7 @@
 
 /// The words, and what there is instead: a command (after `:`), or a sentence.
 const HABITS: &[(&[&str], &str)] = &[
-    (&["bt", "backtrace", "where"], ":backtrace"),
+    (&["bt", "backtrace", "where"], ":bt"),
     (&["help", "?", "h", "apropos"], ":help"),
     (
         &[
