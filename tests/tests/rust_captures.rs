@@ -89,3 +89,53 @@ fn captured_fields_are_found_by_their_path() {
     assert!(client.evaluated("captures::Owner::grow").is_ok());
     client.disconnect();
 }
+
+#[test]
+fn captured_places_behind_references_are_named_as_in_the_source() {
+    let fixture = Fixture::of("rust/by_address.rs");
+    let mut client = DapClient::stopped_at(&fixture, "boxes");
+    for (expression, expected) in [
+        ("*single", "5"),
+        ("**double", "6"),
+        ("**reference", "5"),
+        ("*single + **double", "11"),
+        ("single", "5"),
+    ] {
+        assert_eq!(client.evaluate(expression), expected, "{expression}");
+    }
+    let wrong = client.evaluated("**single").expect_err("an integer");
+    assert!(wrong.to_string().contains("not a pointer"), "{wrong}");
+    client.disconnect();
+    let mut client = DapClient::stopped_at(&fixture, "part");
+    // The closure has captured `*double`, a `Box<u32>`.
+    assert_eq!(client.evaluate("**double"), "6");
+    client.disconnect();
+    let mut client = DapClient::stopped_at(&fixture, "fields");
+    for (expression, expected) in [("*self.boxed", "8"), ("*self.boxed + *self.other", "17")] {
+        assert_eq!(client.evaluate(expression), expected, "{expression}");
+    }
+    client.disconnect();
+    // A variable of the body hides what is captured.
+    let mut client = DapClient::stopped_at(&fixture, "hidden");
+    assert_eq!(client.evaluate("*single + outside"), "75");
+    client.disconnect();
+    // A condition of a breakpoint means the same.
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let conditions = vec![
+        (
+            "boxes",
+            json!({"condition": "*single == 5 && **double == 6"}),
+        ),
+        ("hidden", json!({"condition": "*single == 70"})),
+    ];
+    client.set_breakpoints_with(&fixture, conditions);
+    client.configure();
+    for mark in ["boxes", "hidden"] {
+        let stop = client.expect_stopped("breakpoint");
+        assert_eq!(stop["text"].as_str().unwrap_or_default(), "");
+        client.expect_line(&fixture, mark);
+        client.continue_();
+    }
+    client.disconnect();
+}

@@ -3,6 +3,7 @@
 //! one element. The environment of the closure has a member with the reference's own type.
 
 use crate::entries::children::Children;
+use crate::functions::Function;
 use crate::functions::variable::{Variable, VariableKind};
 use crate::ids::DieRef;
 use crate::ids::Language;
@@ -15,6 +16,10 @@ use crate::module::Module;
 use crate::types::{Member, TypeId, TypeKind};
 use gimli::{Expression, Operation};
 use std::cell::Cell;
+use std::sync::Arc;
+
+/// Maximum number of closures around each other whose captures are followed.
+const NESTING: u32 = 8;
 
 /// Prefix of the name of a member that is a captured reference.
 const REFERENCE: &str = "_ref__";
@@ -30,6 +35,16 @@ impl Module {
         let find = || captured_reference(self, variable).into_iter().collect();
         let found = self.answers.captured.answer(self, variable.id, find);
         found.into_iter().next()
+    }
+
+    /// Returns the types of the variable `root` of the functions around a closure, one for each instance
+    /// of these, if `variable` is what the closure has captured of it; none for all other variables.
+    ///
+    /// Cost: the functions around are looked up by name.
+    pub fn captured_from(&self, variable: &Variable, root: &str) -> Vec<TypeId> {
+        let mut found = Vec::new();
+        add_origins(self, variable, root, 0, &mut found);
+        found
     }
 
     /// Returns the location of the reference of [`Module::captured_reference`].
@@ -56,9 +71,71 @@ fn captured_reference(module: &Module, variable: &Variable) -> Option<TypeId> {
     member_of(module, environment(module, variable)?, &name).filter(is_wide)
 }
 
+/// Adds the types of [`Module::captured_from`].
+fn add_origins(
+    module: &Module,
+    variable: &Variable,
+    root: &str,
+    depth: u32,
+    found: &mut Vec<TypeId>,
+) {
+    let is_local = variable.kind == VariableKind::Local && depth < NESTING;
+    let Some(around) = path_around(module, variable).filter(|_| is_local) else {
+        return;
+    };
+    let place = |it: &Variable| {
+        let declared = it.declaration.as_ref()?;
+        Some((declared.file.path.clone(), declared.line))
+    };
+    for function in functions_around(module, &around) {
+        let mut scopes = vec![&function.scope];
+        while let Some(scope) = scopes.pop() {
+            scopes.extend(&scope.children);
+            let mut variables = scope.variables.iter();
+            let is_it = |it: &&Variable| it.name == root && place(it) == place(variable);
+            let Some(origin) = variables.find(is_it) else {
+                continue;
+            };
+            let before = found.len();
+            // A closure in a closure captures what the outer one has captured.
+            add_origins(module, origin, root, depth + 1, found);
+            if before == found.len() {
+                found.extend(origin.ty);
+            }
+        }
+    }
+}
+
+/// Returns the functions of that name, or, since methods are not where their closures are (`{impl#0}`), all that
+/// have the last component of it.
+fn functions_around(module: &Module, around: &str) -> Vec<Arc<Function>> {
+    let found = module.functions_named(around);
+    match around.rsplit_once("::") {
+        Some((_, last)) if found.is_empty() && !last.starts_with('{') => {
+            module.functions_named(last)
+        }
+        _ => found,
+    }
+}
+
+/// Returns the name of the function around the closure or coroutine whose body declares a variable.
+fn path_around(module: &Module, variable: &Variable) -> Option<String> {
+    let info = module.info()?;
+    let (body, _) = body_of(info, variable)?;
+    let (unit, entry) = info.entry(info.parent(body)?).ok()?;
+    Some(info.qualified_name_of(unit, &entry))
+}
+
 /// Returns the type of the environment of the closure or coroutine whose body declares a variable.
 fn environment(module: &Module, variable: &Variable) -> Option<TypeId> {
     let info = module.info()?;
+    let (body, name) = body_of(info, variable)?;
+    environment_of(module, info, body, &name)
+}
+
+/// Returns the body of the closure or coroutine that declares a variable, and the name of the type of its
+/// environment.
+fn body_of(info: &DebugInfo, variable: &Variable) -> Option<(DieRef, String)> {
     let declared = info.root_origin(variable.id);
     let body = info.root_origin(info.parent(declared)?);
     let (unit, entry) = info.entry(body).ok()?;
@@ -66,7 +143,7 @@ fn environment(module: &Module, variable: &Variable) -> Option<TypeId> {
         return None;
     }
     let name = std::str::from_utf8(info.own_name(unit, &entry)?).ok()?;
-    environment_of(module, info, body, &environment_name(name)?)
+    Some((body, environment_name(name)?))
 }
 
 /// Returns the name of the type of a closure's or coroutine's environment by that of its body:

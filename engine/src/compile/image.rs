@@ -12,6 +12,7 @@ use crate::images::binding;
 use crate::images::consts::Constant;
 use crate::images::modules::{Loaded, Modules};
 use crate::images::names::{CodePlace, Static};
+use crate::inspect::captured;
 use crate::inspect::value::{Shape, Ty};
 use dwarf::{
     CTypes, Function, Language, LoadAddr, LoadBias, Memory, Module, StaticLocation, SymbolKind,
@@ -388,6 +389,20 @@ impl Scope for CodeScope<'_> {
     }
 
     fn global(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
+    fn captured_behind(&self, variable: &str, path: &[&str]) -> usize {
+        let (Some(loaded), Some(function)) = (self.here(), &self.function) else {
+            return 0;
+        };
+        let frames = function.frames_at(loaded.bias.file(self.pc));
+        let scopes = frames.get(self.depth).map_or(&[][..], |it| &it.scopes);
+        // The closure's own scope has what is captured; blocks in it may hide that.
+        let mut named = scopes.iter().rev().flat_map(|scope| &scope.variables);
+        let named = named.find(|it| it.is_called(variable));
+        named.map_or(0, |it| {
+            captured::dereferences(&loaded.module, loaded.bias, it, path)
+        })
+    }
+
         let place = self.place();
         let mut name = Cow::Borrowed(name);
         match self.modules.static_named(&name, place.as_ref()) {

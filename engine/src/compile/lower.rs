@@ -347,6 +347,10 @@ impl check::Scope for Compiler<'_> {
         Err(Error::Unsupported(format!("it calls `{name}`")))
     }
 
+    fn captured_behind(&self, variable: &str, path: &[&str]) -> usize {
+        self.scope.captured_behind(variable, path)
+    }
+
     fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
         self.scope.source_constant(name)
     }

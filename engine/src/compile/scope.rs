@@ -30,6 +30,11 @@ pub(crate) trait Scope {
     /// # Errors
     /// It exists, but its location is unknown at compile time.
     fn local(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable>;
+    /// Returns how many dereferences of a path lead to the place that a closure of Rust has captured as the
+    /// variable of this name.
+    fn captured_behind(&self, _variable: &str, _path: &[&str]) -> usize {
+        0
+    }
     /// Returns a variable of static storage, or a function, by name.
     ///
     /// # Errors

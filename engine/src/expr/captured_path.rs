@@ -13,6 +13,21 @@ pub(super) struct CapturedPath<'t> {
     pub root: &'t str,
     /// The name of the variable in the closure.
     pub variable: String,
+    /// The root, and the fields of the path.
+    pub names: Vec<&'t str>,
+}
+
+/// Returns the place without the dereferences that it begins with, and their number: of `**b.c`, `b.c` and 2.
+pub(super) fn behind_dereferences(mut place: &Node) -> (&Node, usize) {
+    let mut count = 0;
+    loop {
+        place = inner(place);
+        match &place.kind {
+            Kind::Deref(of) => place = of,
+            _ => return (place, count),
+        }
+        count += 1;
+    }
 }
 
 /// Returns the path of a field of an object; `None` if the object is no path.
@@ -36,5 +51,6 @@ pub(super) fn captured_path<'t>(mut object: &'t Node, field: &'t str) -> Option<
     Some(CapturedPath {
         root,
         variable: fields.join("__"),
+        names: fields,
     })
 }

@@ -324,6 +324,10 @@ impl Scope for Evaluator<'_> {
         self.context.classes_around()
     }
 
+    fn captured_behind(&self, variable: &str, path: &[&str]) -> usize {
+        self.context.captured_behind(variable, path)
+    }
+
     fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
         self.context.source_constant(name)
     }

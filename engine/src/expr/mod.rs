@@ -104,6 +104,11 @@ pub trait EvalContext: Target {
     fn local(&self, _name: &str) -> Result<Option<Value>, Error> {
         Ok(None)
     }
+    /// Returns how many dereferences of a path lead to the place that a closure of Rust has captured as the
+    /// variable of this name.
+    fn captured_behind(&self, _variable: &str, _path: &[&str]) -> usize {
+        0
+    }
     /// Returns a variable of static storage by name (of the frame's unit, then of any module), or a
     /// function. Accepts qualified names (`a::b`).
     ///

@@ -2,6 +2,7 @@
 //! read through traits.
 
 pub(crate) mod abi;
+pub(crate) mod captured;
 pub mod dynamic_class;
 pub mod inlined;
 pub mod language;

@@ -29,6 +29,10 @@ impl EvalContext for FrameScope<'_> {
         FrameScope::local(self, name)
     }
 
+    fn captured_behind(&self, variable: &str, path: &[&str]) -> usize {
+        FrameScope::captured_behind(self, variable, path)
+    }
+
     fn global(&self, name: &str) -> Result<Option<Value>, Error> {
         match self.modules.static_named(name, self.code_place().as_ref()) {
             Some(found) => self.static_value(found),

@@ -173,6 +173,11 @@ pub(crate) trait Scope {
         Ok(None)
     }
     /// Returns whether the scopes around declare a name by other means than a variable of a block; only
+    /// Returns how many dereferences of a path lead to the place that a closure of Rust has captured as the
+    /// variable of this name ([`captured::dereferences`](crate::inspect::captured::dereferences)).
+    fn captured_behind(&self, _variable: &str, _path: &[&str]) -> usize {
+        0
+    }
     /// their unit is read.
     fn declares(&self, _name: &str) -> bool {
         false

@@ -6,7 +6,7 @@ use super::operators::converted;
 use super::rust_calls::is_trait_object;
 use super::rust_made::Access;
 use super::{Checked, Checker, Stop, c, rust_made, scalar, wrong};
-use crate::expr::captured_path::captured_path;
+use crate::expr::captured_path::{behind_dereferences, captured_path};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::{exact, literal, messages, with_suggestion};
 use crate::ids::error::Error;
@@ -162,7 +162,28 @@ impl Checker<'_> {
 
     /// Checks `*x`.
     pub(super) fn deref<'t>(&self, operand: &'t Node, node: &'t Node) -> Checked<'t> {
-        self.deref_of(self.check(operand)?, node)
+        match self.captured_target(operand) {
+            Some(place) => self.check(place),
+            None => self.deref_of(self.check(operand)?, node),
+        }
+    }
+
+    /// Returns the place that a closure of Rust has captured in place of the variable or field that
+    /// `*operand` dereferences.
+    fn captured_target<'t>(&self, operand: &'t Node) -> Option<&'t Node> {
+        if self.language != Language::Rust {
+            return None;
+        }
+        let (place, count) = behind_dereferences(operand);
+        let captured = match &place.kind {
+            tree::Kind::Name(name) => self.scope.captured_behind(name, &[name]),
+            tree::Kind::Member(object, name) if self.is_captured_path(object, name, place) => {
+                let path = captured_path(object, name)?;
+                self.scope.captured_behind(&path.variable, &path.names)
+            }
+            _ => 0,
+        };
+        (count < captured).then_some(place)
     }
 
     /// Checks `*x` of a checked operand.

@@ -365,6 +365,10 @@ impl check::Scope for NameScope<'_> {
         self.scope.classes_around()
     }
 
+    fn captured_behind(&self, variable: &str, path: &[&str]) -> usize {
+        self.scope.captured_behind(variable, path)
+    }
+
     fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
         self.scope.source_constant(name)
     }
