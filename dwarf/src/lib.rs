@@ -58,7 +58,7 @@ pub use ids::{
 };
 pub use locations::static_location::{StaticLocation, StaticPiece, Term, TermOperator};
 pub use locations::tail_call::{Callee, JumpAddress, TailCall};
-pub use locations::{CallerFrame, FrameContext, Location, Piece};
+pub use locations::{CallerFrame, FrameContext, Location, Piece, Spill};
 pub use module::changed_parameters::ChangedParameters;
 pub use module::{FunctionPlaces, Module, are_names_wanted};
 pub use names::{Declaration, Macro, Method, Objects, VisiblePaths, VisibleVariable};

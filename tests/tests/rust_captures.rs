@@ -139,3 +139,41 @@ fn captured_places_behind_references_are_named_as_in_the_source() {
     }
     client.disconnect();
 }
+
+/// LLVM's location lists say nothing of an object that is passed by address while the first call runs.
+#[test]
+fn what_is_passed_by_address_is_known_in_the_first_call() {
+    let fixture = Fixture::of("rust/by_address.rs");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.set_function_breakpoints(&["by_address::stop"]);
+    client.configure();
+    let large = "Large {numbers: [1, 20, 300, 4000], name: \"large\"}";
+    for (mark, expected) in [
+        ("given", vec![("large", large), ("count", "3")]),
+        ("added", vec![("large", large)]),
+        ("eaten", vec![("self", large)]),
+        ("wide", vec![("large", large)]),
+        (
+            "moved",
+            vec![
+                ("name", "\"moved\""),
+                ("count", "6"),
+                ("list", "[1, 2, 3] (3)"),
+            ],
+        ),
+    ] {
+        client.expect_stopped("function breakpoint");
+        let frame = client.stack()[1].clone();
+        assert_eq!(frame["line"], fixture.line(mark), "{mark}");
+        for (name, value) in expected {
+            let found = client.request_ok(
+                "evaluate",
+                json!({"expression": name, "frameId": frame["id"], "context": "watch"}),
+            );
+            assert_eq!(found["result"], value, "{mark}: {name}");
+        }
+        client.continue_();
+    }
+    client.disconnect();
+}

@@ -103,6 +103,7 @@ fn number(
         unit,
         frame,
         expressions: &Cell::new(0),
+        is_passed: false,
     };
     let expression = scope.expression_at(value).ok()??;
     let value = scope.value(expression, 0).ok()?;

@@ -71,6 +71,15 @@ fn captured_reference(module: &Module, variable: &Variable) -> Option<TypeId> {
     member_of(module, environment(module, variable)?, &name).filter(is_wide)
 }
 
+/// Returns whether a variable is passed to its function: a parameter, or what a closure has captured.
+pub(super) fn is_passed(info: &DebugInfo, variable: &Variable) -> bool {
+    match variable.kind {
+        VariableKind::Parameter => true,
+        VariableKind::Local => variable.place.is_none() && body_of(info, variable).is_some(),
+        VariableKind::Static => false,
+    }
+}
+
 /// Adds the types of [`Module::captured_from`].
 fn add_origins(
     module: &Module,
@@ -210,14 +219,23 @@ fn locate(
         unit: unit_of(info, holder)?,
         frame,
         expressions: &Cell::new(0),
+        is_passed: true,
     };
     let Some(expression) = scope.expression_at(value)? else {
         return Ok(Location::OptimizedOut);
     };
-    match without_last_read(&scope, expression)? {
+    let located = |expression| match without_last_read(&scope, expression)? {
         Some(place) => scope.address(place).map(Location::Memory),
         // Only the address of the target is left of the reference.
         None => Ok(Location::OptimizedOut),
+    };
+    match located(expression) {
+        // A call clobbered the register that has the address of the environment.
+        Err(Error::RegisterUnavailable(_)) if frame.cfa.is_some() => {
+            let spilled = scope.spilled_at(value)?;
+            spilled.map_or(Ok(Location::OptimizedOut), located)
+        }
+        location => location,
     }
 }
 

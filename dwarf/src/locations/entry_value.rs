@@ -89,10 +89,12 @@ fn parameter(
         function: Some(&function),
         tls: frame.tls,
         caller: &outer,
+        is_spilled: &|_| false,
     };
     let scope = Scope {
         unit,
         frame: &context,
+        is_passed: false,
         ..*scope
     };
     scope.value(value, depth).map(Some)

@@ -12,6 +12,7 @@ use crate::lines::DebugInfo;
 use crate::locations::FrameContext;
 use crate::locations::entry_value;
 use crate::locations::locate::unknown_storage;
+use crate::locations::spill::{Hole, ListEntry};
 use crate::module::Module;
 use gimli::{
     DebugAddrIndex, DieReference, EndianSlice, Evaluation, EvaluationResult, Expression,
@@ -35,6 +36,9 @@ pub(super) struct Scope<'a> {
     pub(super) frame: &'a FrameContext<'a>,
     /// Expressions evaluated so far for this location.
     pub(super) expressions: &'a Cell<u32>,
+    /// Whether the location is of what is passed to the frame's function: of a parameter, or of what a closure has
+    /// captured.
+    pub(super) is_passed: bool,
 }
 
 /// The inputs of an expression.
@@ -105,7 +109,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns the expression for the frame's address: the attribute's only one, or the entry of
-    /// its location list. `None` if no entry covers the address.
+    /// its location list. `None` if no entry covers the address, and the code does not tell either.
     pub(super) fn expression_at(&self, value: Attribute) -> Result<Option<Expression<R>>, Error> {
         if let Some(expression) = value.exprloc_value() {
             return Ok((!expression.0.is_empty()).then_some(expression));
@@ -124,7 +128,30 @@ impl<'a> Scope<'a> {
                 return Ok((!entry.data.0.is_empty()).then_some(entry.data));
             }
         }
-        Ok(default.filter(|expression| !expression.0.is_empty()))
+        match default {
+            Some(default) => Ok((!default.0.is_empty()).then_some(default)),
+            None => self.spilled_at(value),
+        }
+    }
+
+    /// Returns the expression of a location list for an object behind a pointer that the frame keeps in a word
+    /// at its address, although no entry says so: none covers the address, or that which does names a register
+    /// that a call has overwritten.
+    pub(super) fn spilled_at(&self, value: Attribute) -> Result<Option<Expression<R>>, Error> {
+        let dwarf = self.info.dwarf_of(self.unit);
+        let Some(mut list) = dwarf.attr_locations(&self.unit.raw, value)? else {
+            return Ok(None);
+        };
+        let mut hole = Hole::default();
+        while let Some(entry) = list.next()? {
+            let expression = entry.data;
+            if let Some(begin) = self.info.linked(self.unit, entry.range.begin) {
+                hole.add(ListEntry { begin, expression }, self.frame.pc.0);
+            }
+        }
+        let spilled = hole.spill(self.unit.raw.encoding(), self.is_passed);
+        let spilled = spilled.filter(|(spill, _)| (self.frame.is_spilled)(spill));
+        Ok(spilled.map(|it| it.1))
     }
 
     /// Returns the address that a single-operation expression gives. Most locations in unoptimized

@@ -10,6 +10,7 @@ use crate::ids::error::Error;
 use crate::ids::register::Register;
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
+use crate::locations::captured::is_passed;
 use crate::locations::evaluate::{MAX_DEPTH, Scope, simple_address, unit_of};
 use crate::locations::{FrameContext, Location, Piece, undescribed_bits};
 use crate::module::Module;
@@ -56,13 +57,19 @@ fn locate_entry(
             unit,
             frame,
             expressions: &Cell::new(0),
+            is_passed: is_passed(info, variable),
         };
         let Some(expression) = scope.expression_at(value)? else {
             return Ok(Location::OptimizedOut);
         };
         return match scope.locate(expression, size, depth) {
             // A call clobbered the register, and no unwind rule restores it.
-            Err(Error::RegisterUnavailable(_)) if frame.cfa.is_some() => Ok(Location::OptimizedOut),
+            Err(Error::RegisterUnavailable(_)) if frame.cfa.is_some() => {
+                match scope.spilled_at(value)? {
+                    Some(spilled) => scope.locate(spilled, size, depth),
+                    None => Ok(Location::OptimizedOut),
+                }
+            }
             location => location,
         };
     }
@@ -231,6 +238,7 @@ fn locate_member_in(
         unit,
         frame,
         expressions: &Cell::new(0),
+        is_passed: false,
     };
     let value = entry
         .attr_value(gimli::DW_AT_data_member_location)

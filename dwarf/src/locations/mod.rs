@@ -6,10 +6,13 @@ mod captured;
 mod entry_value;
 pub(crate) mod evaluate;
 mod locate;
+mod spill;
 mod static_link;
 pub(crate) mod static_location;
 pub(crate) mod tail_call;
 mod vtable;
+
+pub use spill::Spill;
 
 use crate::functions::Function;
 use crate::functions::variable::Variable;
@@ -41,6 +44,8 @@ pub struct FrameContext<'a> {
     /// that, needed if the value at the call is itself an entry value. `None` if the stack cannot
     /// be unwound that far.
     pub caller: &'a dyn Fn(u32) -> Option<CallerFrame>,
+    /// Returns whether the code shows that a word of the frame has the pointer that was stored there.
+    pub is_spilled: &'a dyn Fn(&Spill) -> bool,
 }
 
 impl<'a> FrameContext<'a> {
@@ -59,6 +64,7 @@ impl<'a> FrameContext<'a> {
             function,
             tls: &|_| None,
             caller: &|_| None,
+            is_spilled: &|_| false,
         }
     }
 }

@@ -84,6 +84,7 @@ impl Module {
             unit: unit_of(info, holder)?,
             frame,
             expressions: &Cell::new(0),
+            is_passed: false,
         };
         let expression = scope.expression_at(value)?.ok_or_else(none)?;
         scope.address(expression)

@@ -202,6 +202,7 @@ impl Terms<'_> {
             unit: unit_of(self.info, unit)?,
             frame: self.frame,
             expressions,
+            is_passed: false,
         })
     }
 

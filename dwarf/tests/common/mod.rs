@@ -153,5 +153,6 @@ pub fn frame<'a>(
         function,
         tls: &|offset| Some(LoadAddr(0x7000_0000 + offset)),
         caller: &|_| None,
+        is_spilled: &|_| false,
     }
 }

@@ -36,7 +36,8 @@
 //! - a disassembly, a frame without source: the memory; symbols, call frame information and line
 //!   rows of the code around
 //! - variables: the entries of the frame's function; types when they are shown; of unoptimized Rust the
-//!   function's code, once, to see which have no value yet. The first trait
+//!   function's code, once, to see which have no value yet; the begin of its code where a location list says
+//!   nothing of an object behind a pointer. The first trait
 //!   object reads where the module's vtables are. An object with virtual functions, or of a class
 //!   that is only declared, reads the symbol of its vtable and one of its functions;
 //!   `std::function` and `std::any` the function that handles their content
@@ -61,4 +62,5 @@ pub(crate) mod indexer;
 pub(crate) mod missing;
 pub(crate) mod modules;
 pub(crate) mod names;
+pub(crate) mod spills;
 pub(crate) mod tls;

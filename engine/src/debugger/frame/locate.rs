@@ -6,10 +6,11 @@ use crate::ids::error::Error;
 use crate::images::binding;
 use crate::images::modules::Loaded;
 use crate::images::names::Static;
+use crate::images::spills;
 use crate::inspect::value::{Ty, Value, ValueLocation};
 use dwarf::{
     CallerFrame, FrameAddress, FrameContext, LoadAddr, LoadBias, Location, Memory, Module,
-    Registers, Unwinder, Unwound, Variable, VariableKind,
+    Registers, Spill, Unwinder, Unwound, Variable, VariableKind,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -148,6 +149,9 @@ impl FrameScope<'_> {
             ),
         };
         let caller = |level| self.caller(level);
+        let is_spilled = |spill: &Spill| {
+            function.is_some_and(|function| spills::is_spilled(module, function, spill, pc))
+        };
         let result = use_it(&FrameContext {
             memory: &self.memory,
             registers: &registers,
@@ -157,6 +161,7 @@ impl FrameScope<'_> {
             function,
             tls: &|offset| self.thread_local(bias, offset).ok(),
             caller: &caller,
+            is_spilled: &is_spilled,
         });
         (result, registers, key)
     }

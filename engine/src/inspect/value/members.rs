@@ -143,6 +143,7 @@ fn with_static_context<T>(
         function: None,
         tls: &|_| None,
         caller: &|_| None,
+        is_spilled: &|_| false,
     })?)
 }
 

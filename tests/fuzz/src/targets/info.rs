@@ -113,6 +113,7 @@ fn ask_variable(module: &Module, function: Option<&Function>, variable: &Variabl
         function,
         tls: &|offset| Some(LoadAddr(0x7000_0000u64.wrapping_add(offset))),
         caller: &|_| None,
+        is_spilled: &|_| true,
     };
     // An error is an answer.
     let _ = module.locate(variable, &frame);
@@ -143,6 +144,7 @@ fn ask_type(module: &Module, id: TypeId, depth: u32) {
                         function: None,
                         tls: &|_| None,
                         caller: &|_| None,
+                        is_spilled: &|_| true,
                     };
                     let _ = module.locate_member(die, LoadAddr(0x2000), &frame);
                 }

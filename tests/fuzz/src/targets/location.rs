@@ -179,6 +179,7 @@ pub fn location(data: &[u8]) {
         };
         let locate = |variable: &Variable| {
             // An error is an answer.
+            is_spilled: &|_| true,
             let _ = module.locate(variable, &frame);
             let Some(Ok(ty)) = variable.ty.map(|ty| module.ty(ty)) else {
                 return;

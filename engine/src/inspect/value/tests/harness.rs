@@ -117,6 +117,7 @@ impl EvalContext for Program {
             function: None,
             tls: &|_| None,
             caller: &|_| None,
+            is_spilled: &|_| false,
         };
         let location = self.module.locate(&variable, &context)?;
         Ok(Some(Value::from_location(
