@@ -177,3 +177,16 @@ fn what_is_passed_by_address_is_known_in_the_first_call() {
     }
     client.disconnect();
 }
+
+/// A stop in a closure that begins on the line is where its code is: a step goes on from there.
+#[test]
+fn a_closure_that_begins_on_the_line_is_stopped_in_its_first_statement() {
+    let fixture = Fixture::of("rust/by_address.rs");
+    let mut client = DapClient::stopped_at(&fixture, "line");
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "first");
+    client.next();
+    client.expect_line(&fixture, "second");
+    client.disconnect();
+}

@@ -155,7 +155,6 @@ fn bind_all(
     }
     entered.extend(on_other_paths(module, &entered, marked));
     let mut bound = Vec::new();
-    let mut begun_below = Vec::new();
     let entered = with_entries_inside(module, entered, |addr| depth_at(module, addr, line).1);
     for location in entered {
         let addr = behind_prologue(module, location.addr);
@@ -170,19 +169,8 @@ fn bind_all(
                     && begins_function(module, addr, place.hidden, line) =>
             {
                 place.source = Some((shown.file.path.clone(), shown.line, shown.column));
-                begun_below.push((place, location.location));
             }
-            shown => {
-                show_as_requested(&mut place, location.location, shown, line);
-                bound.push(place);
-            }
-        }
-    }
-    // A coroutine begins at its line, and resumes at its first statement.
-    let is_shown = !bound.is_empty();
-    for (mut place, requested) in begun_below {
-        if is_shown {
-            show_as_requested(&mut place, requested, None, line);
+            shown => show_as_requested(&mut place, location.location, shown, line),
         }
         bound.push(place);
     }
