@@ -101,6 +101,7 @@ mod restart_frame;
 mod run_command;
 mod rust_captures;
 mod rust_constants;
+mod rust_crates;
 mod rust_dynamic_calls;
 mod rust_expressions;
 mod rust_instances;

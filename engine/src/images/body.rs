@@ -10,7 +10,7 @@
 
 use crate::arch::body::{self, Body, Code};
 use crate::arch::{Arch, Instruction, MAX_INSTRUCTION_BYTES};
-use dwarf::{FileAddr, Function, LoadAddr, Module, SimpleLocation, VariableKind};
+use dwarf::{AddrRange, FileAddr, Function, LoadAddr, Module, SimpleLocation, VariableKind};
 
 /// Maximum number of bytes read of each part of a function.
 const MAX_PART_BYTES: usize = 1 << 24;
@@ -98,9 +98,46 @@ pub fn exits(module: &Module, function: &Function) -> Vec<FileAddr> {
     exits.into_iter().map(|it| FileAddr(it.0)).collect()
 }
 
+/// A function by its code alone.
+pub struct Extent {
+    /// The entry.
+    pub entry: FileAddr,
+    /// Where its code is.
+    pub ranges: Vec<AddrRange<FileAddr>>,
+}
+
+impl Extent {
+    /// Returns the function at an address: as the debug info describes it, or, if there are line tables
+    /// alone, by its symbol.
+    pub fn at(module: &Module, addr: FileAddr) -> Option<Extent> {
+        if let Some(function) = module.function_at(addr) {
+            return Some(Extent {
+                entry: function.entry,
+                ranges: function.ranges.clone(),
+            });
+        }
+        let symbol = module.symbol_at(addr)?;
+        let end = FileAddr(symbol.addr.0.checked_add(symbol.size)?);
+        let ranges = vec![AddrRange::new(symbol.addr, end)];
+        (addr < end).then_some(Extent {
+            entry: symbol.addr,
+            ranges,
+        })
+    }
+
+    /// Returns its code in parts, each with its first address.
+    pub fn code(&self, module: &Module) -> Vec<(FileAddr, Vec<u8>)> {
+        code_in(module, &self.ranges)
+    }
+}
+
 /// Returns a function's code in parts, each with its first address.
 pub fn code_of(module: &Module, function: &Function) -> Vec<(FileAddr, Vec<u8>)> {
-    let parts = function.ranges.iter().filter_map(|range| {
+    code_in(module, &function.ranges)
+}
+
+fn code_in(module: &Module, ranges: &[AddrRange<FileAddr>]) -> Vec<(FileAddr, Vec<u8>)> {
+    let parts = ranges.iter().filter_map(|range| {
         let len = usize::try_from(range.end.0.checked_sub(range.start.0)?).ok()?;
         let mut bytes = vec![0; len.min(MAX_PART_BYTES)];
         module.read_image(range.start, &mut bytes)?;

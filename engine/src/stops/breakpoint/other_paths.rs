@@ -5,7 +5,7 @@
 use super::resolve::returns_in;
 use crate::arch::Arch;
 use crate::arch::flow;
-use crate::images::body;
+use crate::images::body::Extent;
 use dwarf::{FileAddr, LineLocation, Module};
 
 /// Maximum number of instances of functions that are looked at: the code of each is decoded.
@@ -31,11 +31,11 @@ pub(super) fn on_other_paths(
             own.map(|it| it.addr).collect()
         };
         let (entered, marks) = (addresses(entered), addresses(&marked));
-        let function = entered.first().and_then(|addr| module.function_at(*addr));
+        let function = entered.first().and_then(|it| Extent::at(module, *it));
         let Some(function) = function else {
             continue;
         };
-        let code = body::code_of(module, &function);
+        let code = function.code(module);
         let apart = flow::on_other_paths(
             (arch, &code),
             function.entry,

@@ -11,7 +11,7 @@ use super::problem::{Problem, ProblemKind};
 use super::sources::{Files, files_of, no_such_source};
 use crate::arch::Arch;
 use crate::arch::flow::{self, Callee, Candidate};
-use crate::images::body;
+use crate::images::body::{self, Extent};
 use crate::images::modules::{Loaded, Modules};
 use crate::inspect::inlined::calls_at_body;
 use dwarf::{FileAddr, Function, LineLocation, Module, SourceFile, SourceLocation};
@@ -290,9 +290,9 @@ pub(super) fn first_of_each_instance(
             && let Some(arch) = Arch::of(module.machine())
             && let Some(function) = group
                 .first()
-                .and_then(|location| module.function_at(location.addr))
+                .and_then(|location| Extent::at(module, location.addr))
         {
-            let code = body::code_of(module, &function);
+            let code = function.code(module);
             let candidates: Vec<Candidate> = group
                 .iter()
                 .map(|location| Candidate {
@@ -319,7 +319,7 @@ pub(super) fn with_entries_inside(
     let addresses: Vec<FileAddr> = entered.iter().map(|it| it.addr).collect();
     let mut found = Vec::with_capacity(entered.len());
     for location in entered {
-        let function = module.function_at(location.addr);
+        let function = Extent::at(module, location.addr);
         let inner = function
             .as_ref()
             .map(|it| statements_inside(module, it, &location));
@@ -329,7 +329,7 @@ pub(super) fn with_entries_inside(
             found.push(location);
             continue;
         };
-        let code = body::code_of(module, &function);
+        let code = function.code(module);
         let here = (location.addr, &inner[..]);
         let own = instance(location.addr);
         let places = flow::entered_inside(
@@ -349,11 +349,7 @@ pub(super) fn with_entries_inside(
 }
 
 /// Returns where further statements of the line begin, in its code that starts at a location.
-fn statements_inside(
-    module: &Module,
-    function: &Function,
-    location: &LineLocation,
-) -> Vec<FileAddr> {
+fn statements_inside(module: &Module, function: &Extent, location: &LineLocation) -> Vec<FileAddr> {
     let mut ranges = function.ranges.iter();
     let range = ranges.find(|range| range.contains(location.addr));
     let mut at = module.row_at(location.addr).map(|row| row.range.end);
