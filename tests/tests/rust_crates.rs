@@ -1,4 +1,5 @@
-//! Programs whose crates have line tables alone.
+//! Programs of several crates: functions that an attribute's macro has made around an
+//! `async` body, and crates that have line tables alone.
 
 use serde_json::json;
 use std::fs;
@@ -17,6 +18,82 @@ fn rustc(folder: &Path, source: &str, text: &str, flags: &[&str]) {
         .args(["--edition", "2021", "-g", "-L", "."]);
     let status = command.args(flags).arg(source).status();
     assert!(status.expect("rustc runs").success(), "{source}");
+}
+
+/// An attribute that does with a function what `#[tokio::main]` does.
+const ATTRIBUTE: &str = r#"extern crate proc_macro;
+use proc_macro::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
+#[proc_macro_attribute]
+pub fn blocking(_: TokenStream, item: TokenStream) -> TokenStream {
+    let tokens: Vec<TokenTree> = item.into_iter().filter(|it| it.to_string() != "async").collect();
+    let (body, head) = tokens.split_last().unwrap();
+    let TokenTree::Group(group) = body else { panic!("a body") };
+    let statements: Vec<TokenTree> = group.stream().into_iter().collect();
+    let last = statements.iter().rposition(|it| it.to_string() == "let").unwrap();
+    let at = statements[last].span().resolved_at(Span::call_site());
+    let word = |text: &str, at: Span| TokenTree::Ident(Ident::new(text, at));
+    let sign = |text: char, at: Span| {
+        let mut punct = Punct::new(text, Spacing::Alone);
+        punct.set_span(at);
+        TokenTree::Punct(punct)
+    };
+    let here = Span::call_site();
+    let mut argument = Group::new(Delimiter::Parenthesis, word("body", here).into());
+    argument.set_span(at);
+    let inside: TokenStream = [
+        word("let", here), word("body", here), sign('=', here), word("async", here), body.clone(), sign(';', here),
+        word("return", at), word("run", at), TokenTree::Group(argument), sign(';', at),
+    ].into_iter().collect();
+    let whole = TokenTree::Group(Group::new(Delimiter::Brace, inside));
+    head.iter().cloned().chain([whole]).collect()
+}
+"#;
+
+const BLOCKING: &str = "use std::future::Future;
+use std::task::{Context, Poll, Waker};
+fn run<F: Future>(body: F) -> F::Output {
+    let mut body = Box::pin(body);
+    loop {
+        let polled = body.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        if let Poll::Ready(value) = polled {
+            return value;
+        }
+    }
+}
+async fn value(number: u32) -> u32 {
+    number + 1
+}
+#[attribute::blocking]
+async fn main() {
+    let first = value(1).await;
+    let second = value(first).await; //@ last
+}
+";
+
+#[test]
+fn last_statement_of_an_async_main_is_in_its_body() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    rustc(
+        folder,
+        "attribute.rs",
+        ATTRIBUTE,
+        &["--crate-type", "proc-macro"],
+    );
+    rustc(
+        folder,
+        "main.rs",
+        BLOCKING,
+        &["--extern", "attribute=libattribute.so"],
+    );
+    let fixture = Fixture::compiled(&folder.join("main.rs"), &folder.join("main"));
+    let mut client = DapClient::stopped_at(&fixture, "last");
+    let names = client.function_names();
+    assert!(names[0].ends_with("main::{async_block#0}"), "{names:?}");
+    assert_eq!(client.evaluate("first"), "2");
+    client.continue_();
+    client.expect_exit();
+    client.disconnect();
 }
 
 const LOOP: &str = "pub fn many<T: Clone>(t: T, n: usize) -> Vec<T> {

@@ -1,5 +1,6 @@
 //! Breakpoints of the client, the locations they bind to, and their sites in the code.
 
+mod async_wrapper;
 pub(crate) mod condition;
 pub(crate) mod counting;
 mod depth;

@@ -1,7 +1,6 @@
 //! Resolution of lines to addresses, in every instance of their code, and of functions to the
 //! address after their prologue.
 
-use super::BoundLocation;
 use super::depth::{Line, declaration, depth_of};
 use super::indirect::Chooser;
 use super::inlined::calls_on_line;
@@ -9,6 +8,7 @@ use super::locations::{instance, places_on};
 use super::other_paths::on_other_paths;
 use super::problem::{Problem, ProblemKind};
 use super::sources::{Files, files_of, no_such_source};
+use super::{BoundLocation, async_wrapper};
 use crate::arch::Arch;
 use crate::arch::flow::{self, Callee, Candidate};
 use crate::images::body::{self, Extent};
@@ -174,6 +174,7 @@ fn bind_all(
         }
         bound.push(place);
     }
+    async_wrapper::remove(loaded, line, &mut bound);
     bound
 }
 
