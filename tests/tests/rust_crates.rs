@@ -1,4 +1,4 @@
-//! Programs of several crates: functions that an attribute's macro has made around an
+//! Programs of several crates: two versions of one crate, functions that an attribute's macro has made around an
 //! `async` body, and crates that have line tables alone.
 
 use serde_json::json;
@@ -18,6 +18,77 @@ fn rustc(folder: &Path, source: &str, text: &str, flags: &[&str]) {
         .args(["--edition", "2021", "-g", "-L", "."]);
     let status = command.args(flags).arg(source).status();
     assert!(status.expect("rustc runs").success(), "{source}");
+}
+
+/// A crate whose statics have these values.
+fn library(number: u32) -> String {
+    format!(
+        "pub static COUNT: u32 = {number}00;
+static OWN: u32 = {number}0;
+#[inline(never)]
+pub fn sum() -> u32 {{
+    std::hint::black_box(&COUNT) + std::hint::black_box(&OWN)
+}}
+#[inline(never)]
+pub fn generic<T>(_: T) -> u32 {{
+    sum()
+}}
+"
+    )
+}
+
+const TWO_VERSIONS: &str = "fn main() {
+    let sums = old::sum() + new::sum() + old::generic(1_u8) + new::generic(1_u8);
+    std::hint::black_box(sums); //@ end
+}
+";
+
+#[test]
+fn static_of_two_versions_is_that_of_the_frames_crate() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for (version, number) in [("1", 1), ("2", 2)] {
+        let metadata = format!("-Cmetadata={version}");
+        let ending = format!("-Cextra-filename=-{version}");
+        let flags = ["--crate-type", "rlib", "--crate-name", "dep"];
+        let flags = [&flags[..], &[&metadata, &ending]].concat();
+        let source = format!("dep-{version}.0.0/src/lib.rs");
+        rustc(folder, &source, &library(number), &flags);
+    }
+    let (old, new) = ("old=libdep-1.rlib", "new=libdep-2.rlib");
+    let flags = ["--extern", old, "--extern", new, "-o", "main"];
+    rustc(folder, "src/main.rs", TWO_VERSIONS, &flags);
+    let fixture = Fixture::compiled(&folder.join("src/main.rs"), &folder.join("main"));
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.set_function_breakpoints(&["dep::sum", "dep::generic"]);
+    client.set_breakpoints_with(&fixture, vec![("end", json!({}))]);
+    client.configure();
+    // A generic function is compiled into the crate that uses it, and calls `sum`.
+    for number in [1, 2, 1, 1, 2, 2] {
+        client.expect_stopped("function breakpoint");
+        for (name, factor) in [("COUNT", 100), ("dep::COUNT", 100), ("OWN", 10)] {
+            let expected = (number * factor).to_string();
+            assert_eq!(client.evaluate(name), expected, "{name}");
+        }
+        client.continue_();
+    }
+    client.expect_stopped("breakpoint");
+    let error = client.try_evaluate("dep::COUNT").expect_err("two versions");
+    for part in [
+        "ambiguous",
+        "dep-1.0.0/src/lib.rs",
+        "dep-2.0.0/src/lib.rs",
+        "symbol",
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    let words = error.split(|it: char| !it.is_alphanumeric() && !"_.$".contains(it));
+    let symbols = words.filter(|it| it.starts_with("_ZN") || it.starts_with("_R"));
+    let mut values: Vec<String> = symbols.map(|it| client.evaluate(it)).collect();
+    values.sort();
+    assert_eq!(values, ["100", "200"], "{error}");
+    client.disconnect();
 }
 
 /// An attribute that does with a function what `#[tokio::main]` does.

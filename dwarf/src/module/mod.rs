@@ -249,8 +249,17 @@ impl Module {
     /// Returns the path of the source file that the unit which covers `addr` is made of, as the compiler
     /// wrote it: rustc adds the name of the part of the crate.
     pub fn unit_source(&self, addr: FileAddr) -> Option<PathBuf> {
-        let info = self.info()?;
-        let unit = info.whole(info.unit_at(addr.0)?)?;
+        self.source_of_unit(self.info()?.unit_at(addr.0)?)
+    }
+
+    /// Returns the path of the source file that the unit which describes a variable is made of, as
+    /// [`Module::unit_source`].
+    pub fn unit_source_of(&self, variable: &Variable) -> Option<PathBuf> {
+        self.source_of_unit(variable.id.unit)
+    }
+
+    fn source_of_unit(&self, unit: u32) -> Option<PathBuf> {
+        let unit = self.info()?.whole(unit)?;
         let folder = unit.raw.comp_dir.map_or(&[][..], |it| it.slice());
         Some(crate::lines::sources::join(&[
             folder,

@@ -201,6 +201,7 @@ impl<'a> CodeScope<'a> {
                     .transpose();
             }
             Static::Functions(name) => return self.global(&name),
+            Static::Ambiguous(message) => return Err(NotCompilable::new(message)),
         };
         Ok(Some(value))
     }
@@ -388,7 +389,6 @@ impl Scope for CodeScope<'_> {
         probe::member(&closure.pointee(&of)?, name)
     }
 
-    fn global(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
     fn captured_behind(&self, variable: &str, path: &[&str]) -> usize {
         let (Some(loaded), Some(function)) = (self.here(), &self.function) else {
             return 0;
@@ -403,6 +403,7 @@ impl Scope for CodeScope<'_> {
         })
     }
 
+    fn global(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
         let place = self.place();
         let mut name = Cow::Borrowed(name);
         match self.modules.static_named(&name, place.as_ref()) {

@@ -188,6 +188,7 @@ impl FrameScope<'_> {
             Static::Functions(name) => Ok(self.function_value(&name)),
         }
     }
+            Static::Ambiguous(message) => Err(Error::eval(message)),
 }
 
 /// Returns whether a function's symbol is that of a function outside namespaces and classes, which its

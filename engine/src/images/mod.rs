@@ -56,6 +56,7 @@
 pub(crate) mod binding;
 pub(crate) mod body;
 pub(crate) mod consts;
+mod crate_versions;
 pub(crate) mod derived;
 pub(crate) mod first_uses;
 pub(crate) mod indexer;

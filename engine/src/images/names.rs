@@ -1,6 +1,7 @@
 //! What a name means at a place in the code, across the loaded images: the image of the place first,
 //! as its source sees it, then what other units and images define.
 
+use crate::images::crate_versions::{self, Choice};
 use crate::images::modules::{Loaded, Modules};
 use dwarf::{
     Declaration, FileAddr, Function, Language, LoadAddr, Memory, Scope, TypeId, TypeKind, Variable,
@@ -31,6 +32,8 @@ pub(crate) enum Static<'a> {
     Enumerator(&'a Loaded, TypeId, String),
     /// Functions, by a qualified name.
     Functions(String),
+    /// Variables of several crates of one name: the message says which, and how to select one.
+    Ambiguous(String),
 }
 
 /// Returns whether the C library has a variable of this name that programs use without a declaration
@@ -120,6 +123,13 @@ fn is_only_one(place: &CodePlace<'_>, loaded: &Loaded, name: &str, all: &[TypeId
     first.as_deref() == Some(name) || names.all(|it| it == first)
 }
 
+/// Returns the path of the variable that a symbol of Rust is of; `None` if the name is no such symbol.
+fn path_of_symbol(name: &str) -> Option<String> {
+    let is_symbol = name.starts_with("_ZN") || name.starts_with("_R");
+    let path = is_symbol.then(|| dwarf::demangle(name).into_owned());
+    path.filter(|it| it != name)
+}
+
 /// Returns the qualified names that a name may have at a place.
 pub(crate) fn paths_at(place: Option<&CodePlace<'_>>, name: &str) -> VisiblePaths {
     place.map_or_else(|| VisiblePaths::global(name), |place| place.paths(name))
@@ -162,10 +172,19 @@ impl Modules {
         for loaded in self.images_from(place) {
             let near = place.filter(|_| Some(loaded.id) == here);
             let near = near.map(|place| place.addr);
-            let found = loaded.module.statics_visible(name, &paths, near);
-            let Some(first) = found.into_iter().next() else {
+            let mut found = loaded
+                .module
+                .statics_visible(name, &paths, near)
+                .into_iter();
+            let Some(mut first) = found.next() else {
                 continue;
             };
+            let rivals = found.filter(|it| it.is_visible == first.is_visible);
+            let rivals = rivals.map(|it| it.variable).collect();
+            match crate_versions::choose(place, loaded, first.variable, rivals) {
+                Choice::One(variable) => first.variable = variable,
+                Choice::Several(message) => return Some(Static::Ambiguous(message)),
+            }
             if first.is_visible {
                 return self.seen_from(place, loaded, first.variable);
             }
@@ -182,6 +201,13 @@ impl Modules {
         }
         if let Some(found) = self.member_of_other_unit(name, place) {
             return Some(found);
+        }
+        if let Some(path) = path_of_symbol(name) {
+            return self.images_from(place).find_map(|loaded| {
+                let all = loaded.module.statics_named(&path, None).into_iter();
+                let mut all = all.filter(|it| it.mangled_name.as_deref() == Some(name));
+                self.seen_from(place, loaded, all.next()?)
+            });
         }
         self.static_named(&self.respelled(name, place)?, place)
     }
