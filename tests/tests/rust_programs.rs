@@ -337,3 +337,34 @@ fn coroutine_variables_are_shown() {
         client.disconnect();
     }
 }
+
+/// rustc describes the type of a function item as that of a pointer to it, but a value has no bytes.
+#[test]
+fn function_items_have_no_address() {
+    let fixture = Fixture::of("rust/fn_items.rs");
+    let mut client = DapClient::stopped_at(&fixture, "apply");
+    assert_eq!(client.locals()["function"], "<function item>");
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    let pointer = client.locals()["function"].clone();
+    assert!(pointer.contains("fn_items::add"), "{pointer}");
+    client.disconnect();
+    let mut client = DapClient::stopped_at(&fixture, "end");
+    let locals = client.locals();
+    for (name, expected) in [
+        ("item", "<function item>"),
+        ("constructor", "<function item>"),
+        ("method", "<function item>"),
+        ("optional", "Some(<function item>)"),
+        ("row", "[<function item>, <function item>]"),
+        ("tuple", "(1, <function item>, 2)"),
+    ] {
+        assert_eq!(locals[name], expected, "{name}");
+    }
+    for name in ["pointer", "pointers"] {
+        assert!(locals[name].contains("fn_items::add"), "{}", locals[name]);
+    }
+    assert_eq!(client.evaluate("pointer(3)"), "4");
+    assert_eq!(client.evaluate("tuple.2"), "2");
+    client.disconnect();
+}

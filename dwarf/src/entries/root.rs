@@ -120,6 +120,7 @@ impl Entries {
             has_macros,
             scan: OnceLock::new(),
             bare_templates: OnceLock::new(),
+            held_unaligned: OnceLock::new(),
         })
     }
 }

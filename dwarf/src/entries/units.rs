@@ -17,7 +17,7 @@ use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::error::Error;
 use crate::ids::{DieRef, Language};
 use gimli::{Operation, UnitHeader, UnitOffset, UnitType};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -73,6 +73,8 @@ pub(crate) struct Unit {
     /// Whether the unit writes names of templates without their arguments
     /// (`-gsimple-template-names`).
     pub(crate) bare_templates: OnceLock<bool>,
+    /// The types of variables and members whose alignment is 1, by their offsets.
+    pub(crate) held_unaligned: OnceLock<FxHashSet<usize>>,
 }
 
 impl Entries {

@@ -1,5 +1,6 @@
 //! Types. Each is parsed on demand and refers to others by [`TypeId`].
 
+mod fn_items;
 mod read;
 pub(crate) mod read_composite;
 mod swift;

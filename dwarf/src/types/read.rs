@@ -8,6 +8,7 @@ use crate::file::swift::Shown;
 use crate::ids::error::Error;
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
+use crate::types::fn_items;
 use crate::types::read_composite::is_language;
 use crate::types::swift::SwiftType;
 use crate::types::{
@@ -37,6 +38,7 @@ impl DebugInfo {
                 encoding: encoding(&entry),
                 is_reversed: is_big_endian(&entry),
             }),
+            gimli::DW_TAG_pointer_type if self.is_fn_item(unit, &entry) => fn_items::kind(),
             gimli::DW_TAG_pointer_type => TypeKind::Pointer(target),
             gimli::DW_TAG_reference_type => TypeKind::Reference(needed()?),
             gimli::DW_TAG_rvalue_reference_type => TypeKind::RvalueReference(needed()?),
@@ -177,6 +179,7 @@ impl DebugInfo {
             self.type_size(unit, &entry, depth + 1)
         };
         match entry.tag() {
+            gimli::DW_TAG_pointer_type if self.is_fn_item(unit, entry) => Some(0),
             gimli::DW_TAG_pointer_type
             | gimli::DW_TAG_reference_type
             | gimli::DW_TAG_rvalue_reference_type => {

@@ -165,6 +165,10 @@ impl Writer<'_> {
             self.out.push_str("<incomplete type>");
             return Ok(());
         }
+        if is_function_item(ty) {
+            self.out.push_str("<function item>");
+            return Ok(());
+        }
         if language == Language::Rust {
             let name = if ty.ty.name.starts_with('(') {
                 ""
@@ -379,4 +383,11 @@ impl Writer<'_> {
             "{...}"
         });
     }
+}
+
+/// Returns whether a type is that of a function item of Rust, whose name is that of the pointer to such a function.
+fn is_function_item(ty: &DwarfTy) -> bool {
+    let before = ty.ty.name.split_once('(').map(|it| it.0);
+    let is_named_so = before.is_some_and(|it| it == "fn" || it.ends_with(" fn"));
+    is_named_so && ty.language() == Language::Rust && ty.ty.size == Some(0)
 }
