@@ -234,3 +234,13 @@ fn steps_into_maps_go_to_the_next_line() {
     }
     client.disconnect();
 }
+
+/// The compiler adds calls for overflows and indices that are out of bounds.
+#[test]
+fn failed_checks_of_rust_are_no_targets() {
+    let fixture = Fixture::of("rust/fn_items.rs");
+    let mut client = DapClient::stopped_at(&fixture, "index");
+    let found = targets(&mut client);
+    assert!(found.is_empty(), "{found:?}");
+    client.disconnect();
+}

@@ -7,7 +7,7 @@ use super::start::{Start, inlined_at};
 use crate::arch::Simulation;
 use crate::ids::ThreadId;
 use crate::inspect::inlined::calls_beginning_at;
-use dwarf::{DieRef, LoadAddr, ScopeKind, SourceLocation};
+use dwarf::{DieRef, Function, Language, LoadAddr, ScopeKind, SourceLocation};
 
 /// Maximum number of targets of a line.
 pub(crate) const MAX_TARGETS: usize = 256;
@@ -42,7 +42,7 @@ impl Entry {
 }
 
 /// Returns the call instructions of a region, except those in calls that are inlined into the line,
-/// and those whose callee is unknown or has no line info.
+/// those whose callee is unknown or has no line info, and those for checks that failed.
 pub(crate) fn calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(String, Entry)> {
     let mut simulation = Simulation::new(view.arch(), view.registers, view.memory);
     let mut code = Code::new(view);
@@ -70,11 +70,23 @@ pub(crate) fn calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(Str
         let Some(target) = target.filter(|target| body_of(view, *target, false).is_some()) else {
             continue;
         };
-        if let Some((_, function)) = function_at(view, target) {
+        if let Some((_, function)) = function_at(view, target)
+            && !reports_failure(view, target, &function)
+        {
             found.push((function.name.clone(), Entry::Call(at)));
         }
     }
     found
+}
+
+/// Returns whether a function of Rust's library never returns since a check has failed (an overflow, an index,
+/// `unwrap`): the compiler has added most such calls, and steps do not stop in it.
+fn reports_failure(view: &View<'_>, target: LoadAddr, function: &Function) -> bool {
+    let homes = ["core::", "alloc::", "std::panicking::"];
+    function.noreturn
+        && function.language == Language::Rust
+        && homes.iter().any(|it| function.name.starts_with(it))
+        && body_of(view, target, true).is_none()
 }
 
 /// Returns the inlined calls of the line that begin in a region.
