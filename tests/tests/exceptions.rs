@@ -702,6 +702,28 @@ fn panics_with_payloads_of_their_own() {
         assert_eq!(stop["text"], message);
         client.continue_();
     }
+    // Others show their type and value.
+    for (name, value) in [
+        ("i32", "42"),
+        ("alloc::boxed::Box<", "boxed error"),
+        ("payloads::Failure", "Failure {code: 3, place: \"here\"}"),
+        ("payloads::Failure", "Failure {code: 3, place: \"here\"}"),
+        ("payloads::Cause", "Known(5)"),
+        ("()", "()"),
+    ] {
+        client.expect_stopped("exception");
+        let info = info(&mut client);
+        let details = &info["details"];
+        let found = details["typeName"].as_str().unwrap_or_default();
+        assert!(found.starts_with(name), "{name}: {info}");
+        let message = details["message"].as_str().unwrap_or_default();
+        assert!(message.contains(value), "{value}: {info}");
+        let description = info["description"].as_str().unwrap_or_default();
+        assert!(description.contains(message), "{info}");
+        let evaluated = client.evaluate("$exception");
+        assert_eq!(evaluated, message);
+        client.continue_();
+    }
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();
 }

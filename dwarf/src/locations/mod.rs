@@ -158,10 +158,11 @@ impl Module {
         locate::locate_member(self, member, object, frame)
     }
 
-    /// Returns the type that the vtable of a Rust trait object at `addr` belongs to. The first call
+    /// Returns the type that the vtable of a Rust trait object at `addr` belongs to; `None` also if types share
+    /// it. The first call
     /// reads the addresses of all vtables of the module.
     pub fn type_of_vtable(&self, addr: FileAddr) -> Option<TypeId> {
         let vtables = self.vtables.get_or_init(|| vtable::read(self));
-        vtables.get(&addr).copied()
+        vtables.get(&addr).copied().flatten()
     }
 }

@@ -13,8 +13,8 @@ use rustc_hash::FxHashMap;
 /// Last component of the name of all these variables, after the implementation's name.
 const NAME: &str = "{vtable}";
 
-/// Types by the addresses of their vtables.
-pub(crate) type Vtables = FxHashMap<FileAddr, TypeId>;
+/// Types by the addresses of their vtables; `None`: of several types, whose vtables the compiler has merged.
+pub(crate) type Vtables = FxHashMap<FileAddr, Option<TypeId>>;
 
 /// Reads all vtables of an image.
 pub(crate) fn read(module: &Module) -> Vtables {
@@ -24,7 +24,20 @@ pub(crate) fn read(module: &Module) -> Vtables {
             .collect()
     };
     let found = module.find_names(|index| &index.statics, Key::of(NAME), None, look);
-    found.into_iter().collect()
+    let mut vtables = Vtables::default();
+    for (addr, ty) in found {
+        let known = vtables.entry(addr).or_insert(Some(ty));
+        if known.is_some_and(|it| !is_same(module, it, ty)) {
+            *known = None;
+        }
+    }
+    vtables
+}
+
+/// Returns whether both are one type, which several units describe.
+fn is_same(module: &Module, one: TypeId, other: TypeId) -> bool {
+    let name = |ty| module.ty(ty).ok().map(|ty| ty.name.clone());
+    one == other || name(one).is_some_and(|it| !it.is_empty() && name(other) == Some(it))
 }
 
 fn vtable(module: &Module, info: &DebugInfo, die: DieRef) -> Option<(FileAddr, TypeId)> {

@@ -95,8 +95,8 @@ pub struct Module {
     pub(crate) answers: NameAnswers,
     /// Results of [`Module::find_function`], by name.
     pub(crate) places: RwLock<FxHashMap<String, Arc<FunctionPlaces>>>,
-    /// The types that vtables of Rust's trait objects belong to, by address.
-    pub(crate) vtables: OnceLock<FxHashMap<FileAddr, TypeId>>,
+    /// The types that vtables of Rust's trait objects belong to, by address; `None` if types share one.
+    pub(crate) vtables: OnceLock<FxHashMap<FileAddr, Option<TypeId>>>,
     pub(crate) functions: RwLock<FxHashMap<DieRef, Option<Arc<Function>>>>,
     pub(crate) types: RwLock<FxHashMap<DieRef, Arc<Type>>>,
     /// Names of the units that a lookup began in, by unit.

@@ -19,6 +19,8 @@ const MIN_CACHED_SIZE: u64 = 4 << 20;
 /// Minimum size of `.debug_info` in bytes for which a name is searched without an index of all
 /// names.
 const MIN_SEARCHED_SIZE: usize = 1 << 20;
+/// Maximum size of `.debug_info` in bytes that is searched for details which the client may do without.
+const MAX_SOON_SIZE: usize = 32 << 20;
 /// Maximum number of units of debug info of that size that are read at once.
 const MAX_QUICK_UNITS: u32 = 64;
 /// An index that took this long to build is cached on disk, however small the debug info.
@@ -271,6 +273,13 @@ impl Module {
     /// [`Module::types_named`] and [`Module::complete_type`] may wait for that.
     pub fn has_names(&self) -> bool {
         self.names.index.get().is_some() || self.info().is_none()
+    }
+
+    /// Returns whether a name can be looked up in less than a fifth of a second: as
+    /// [`Module::has_names_soon`], or by a search of debug info of moderate size.
+    pub fn finds_names_soon(&self) -> bool {
+        let size = self.info().map_or(0, |it| it.debug_info_size());
+        self.has_names_soon() || size <= MAX_SOON_SIZE
     }
 
     /// Returns whether names can be looked up in milliseconds: by the index, if it is in memory or in

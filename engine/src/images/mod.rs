@@ -28,7 +28,8 @@
 //!   that follows
 //! - a stop: nothing
 //! - a stop for an exception: the object's header, type and message in memory; of its type the
-//!   vtable's symbol
+//!   vtable's symbol. Of a Rust panic whose payload no symbol tells, the addresses of all vtables, in debug info of
+//!   moderate size
 //! - a deadly signal: the mappings; the function's instructions up to the faulting one, and its
 //!   variables
 //! - a stack: call frame information by binary search; the units of the frames (`.debug_aranges`),

@@ -208,10 +208,10 @@ impl Debugger {
         let panic = reader.panic(begun.payload.0, begun.payload.1);
         // The message of a panic in the hook itself is never formatted; the stack explains more
         // then.
-        panic.message.as_ref()?;
+        panic.message.as_ref().or(panic.type_name.as_ref())?;
         let exception = Exception {
             point: Point::Panic,
-            subject: Some(Subject::Panic(panic)),
+            subject: Some(Subject::Panic(Box::new(panic))),
         };
         self.stop_for(thread, exception, (begun.sp, Some(begun.back)))
     }
@@ -349,7 +349,7 @@ impl Debugger {
             Point::Raise | Point::CatchOrEnd | Point::PanicBegins => return None,
             Point::Terminate if terminating.is_empty() => Some(Subject::Cpp(reader.thrown(first)?)),
             Point::Terminate => reader.among(terminating).map(Subject::Cpp),
-            Point::Panic => Some(Subject::Panic(reader.panic(first, second))),
+            Point::Panic => Some(Subject::Panic(Box::new(reader.panic(first, second)))),
             Point::Report => {
                 let (bytes, _) = read_terminated(&memory, LoadAddr(first), 1, 4096).ok()?;
                 let text = String::from_utf8_lossy(&bytes).into_owned();

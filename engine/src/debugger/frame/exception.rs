@@ -8,11 +8,12 @@ use crate::inspect::language::{c, template};
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::standard::callable::type_named;
-use crate::stops::exception::Subject;
+use crate::stops::exception::{Payload, Subject};
 use dwarf::{Language, LoadAddr};
 
 impl FrameScope<'_> {
-    /// Returns the exception: in C++ the object, in Rust the message, for a signal its number.
+    /// Returns the exception: in C++ the object, in Rust the message or the payload, for a signal its
+    /// number.
     pub fn exception(&self) -> Result<Value, Error> {
         let unknown = |name: &str| {
             Error::eval(format!(
@@ -28,9 +29,9 @@ impl FrameScope<'_> {
                 Ok(Value::new(ty, ValueLocation::Memory(thrown.object, None)))
             }
             Some(Subject::Panic(panic)) => {
-                let (at, name) = panic
-                    .value
-                    .ok_or_else(|| Error::eval("the panic's payload has an unknown type"))?;
+                let Some((at, name)) = panic.value else {
+                    return self.payload(&panic.payload);
+                };
                 let found = self.type_named(name);
                 let (module, bias, id) = found.ok_or_else(|| unknown(name))?;
                 let ty = Ty::dwarf(&module, bias, id);
@@ -49,10 +50,38 @@ impl FrameScope<'_> {
         }
     }
 
+    /// Returns the value that a panic was raised with.
+    fn payload(&self, payload: &Payload) -> Result<Value, Error> {
+        let unknown = || Error::eval("the panic's payload has an unknown type");
+        let loaded = self.modules.at(payload.vtable).ok_or_else(unknown)?;
+        let vtable = loaded.bias.file(payload.vtable);
+        let id = loaded.module.type_of_vtable(vtable).ok_or_else(unknown)?;
+        let ty = Ty::dwarf(&loaded.module, loaded.bias, id);
+        let object = Value::new(ty, ValueLocation::Memory(payload.data, None));
+        if !payload.is_inside {
+            return Ok(object);
+        }
+        let inner = members::find(self, &object, "inner")?.ok_or_else(unknown)?;
+        let Shape::Composite(option) = inner.ty.shape() else {
+            return Err(unknown());
+        };
+        match members::active_variant(self, &inner, &option)? {
+            Some((variant, contents)) if variant == "Some" => {
+                members::find(self, &contents, "__0")?.ok_or_else(unknown)
+            }
+            _ => Err(unknown()),
+        }
+    }
+
     /// Returns whether [`FrameScope::exception`] needs no name that is not indexed yet.
     pub fn knows_exception(&self) -> bool {
-        let Some(Subject::Cpp(thrown)) = self.subject else {
-            return true;
+        let thrown = match self.subject {
+            Some(Subject::Cpp(thrown)) => thrown,
+            Some(Subject::Panic(panic)) if panic.value.is_none() => {
+                let image = self.modules.at(panic.payload.vtable);
+                return image.is_none_or(|it| it.module.finds_names_soon());
+            }
+            _ => return true,
         };
         c::builtin_name(thrown.type_name.trim_end_matches('*')).is_some()
             || self

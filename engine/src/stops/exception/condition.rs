@@ -107,7 +107,8 @@ pub fn fits(patterns: &[Pattern], subject: &Subject) -> bool {
             pattern.fits(&name) || pattern.fits(short)
         }
         Subject::Panic(panic) => {
-            let text = panic.message.as_deref().unwrap_or_default();
+            let text = panic.message.as_deref().or(panic.type_name.as_deref());
+            let text = text.unwrap_or_default();
             pattern.fits(text) || pattern.is_plain() && text.contains(&pattern.0)
         }
         Subject::Report(report) => {

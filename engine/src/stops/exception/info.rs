@@ -51,7 +51,12 @@ pub(crate) fn describe(exception: &Exception, stderr: &[u8]) -> ExceptionInfo {
     };
     info.reason = reason.to_owned();
     info.unhandled = exception.point == Point::Terminate;
-    info.text = sentence(&info);
+    info.text = match exception.subject {
+        Some(Subject::Panic(_)) if info.message.is_none() && info.type_name.is_none() => {
+            "a payload that is not text".to_owned()
+        }
+        _ => sentence(&info),
+    };
     info
 }
 
@@ -67,11 +72,11 @@ fn of_cpp(thrown: &Thrown) -> ExceptionInfo {
 }
 
 fn of_panic(panic: &Panic) -> ExceptionInfo {
-    let unknown = || "a payload that is not text".to_owned();
     ExceptionInfo {
         id: "panic".to_owned(),
-        message: Some(panic.message.clone().unwrap_or_else(unknown)),
-        expression: panic.value.map(|_| super::condition::NAME),
+        message: panic.message.clone(),
+        type_name: panic.type_name.clone(),
+        expression: Some(super::condition::NAME),
         ..ExceptionInfo::default()
     }
 }

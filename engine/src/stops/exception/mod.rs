@@ -23,7 +23,7 @@ use condition::Condition;
 pub(crate) use cpp::{Reader, Thrown};
 use dwarf::LoadAddr;
 use report::SanitizerReport;
-pub(crate) use rust::Panic;
+pub(crate) use rust::{Panic, Payload};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -141,7 +141,7 @@ const MARKS: [&str; 3] = [
 #[derive(Clone, Debug)]
 pub(crate) enum Subject {
     Cpp(Thrown),
-    Panic(Panic),
+    Panic(Box<Panic>),
     Report(SanitizerReport),
     Signal(Signal),
 }

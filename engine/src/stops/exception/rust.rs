@@ -11,10 +11,25 @@ const MAX_MESSAGE_BYTES: u64 = 1 << 16;
 /// A panic.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Panic {
-    /// Its message, if it could be read.
+    /// Its message, if its payload is text that could be read.
     pub message: Option<String>,
     /// Address and type of the message.
     pub value: Option<(LoadAddr, &'static str)>,
+    /// The name of another payload's type, as far as that took no long search.
+    pub type_name: Option<String>,
+    /// The payload.
+    pub payload: Payload,
+}
+
+/// The payload of a panic: a trait object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Payload {
+    /// The object's address.
+    pub data: LoadAddr,
+    /// The address of its vtable.
+    pub vtable: LoadAddr,
+    /// Whether the object is the run-time library's, which has the value as `inner`.
+    pub is_inside: bool,
 }
 
 impl Reader<'_> {
@@ -25,15 +40,20 @@ impl Reader<'_> {
             .is_rewrapped(vtable)
             .then(|| self.words(data))
             .flatten();
-        let (data, kind) = match again {
-            Some([of, vtable, ..]) => (of, self.type_of_vtable(vtable)),
-            None => (data, self.kind_of_payload(vtable)),
+        let (data, vtable, kind) = match again {
+            Some([of, vtable, ..]) => (of, vtable, self.type_of_vtable(vtable)),
+            None => (data, vtable, self.kind_of_payload(vtable)),
         };
         let read = kind.as_deref().and_then(|kind| self.text_at(data, kind));
-        let unread = || kind.map(|kind| format!("<{kind}>"));
         Panic {
-            message: read.as_ref().map(|it| it.2.clone()).or_else(unread),
+            message: read.as_ref().map(|it| it.2.clone()),
+            type_name: kind.filter(|_| read.is_none()),
             value: read.map(|(at, ty, _)| (LoadAddr(at), ty)),
+            payload: Payload {
+                data: LoadAddr(data),
+                vtable: LoadAddr(vtable),
+                is_inside: again.is_none(),
+            },
         }
     }
 
@@ -103,11 +123,12 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the name of the type that a vtable belongs to, as far as that takes no search.
+    /// Returns the name of the type that a vtable belongs to, as far as that takes no long search. The first
+    /// question about an image reads where its vtables are.
     fn type_of_vtable(&self, vtable: u64) -> Option<String> {
         self.type_by_symbols(vtable).or_else(|| {
             let loaded = self.modules.at(LoadAddr(vtable))?;
-            let known = loaded.module.has_names_soon().then_some(&loaded.module)?;
+            let known = loaded.module.finds_names_soon().then_some(&loaded.module)?;
             let ty = known.type_of_vtable(loaded.bias.file(LoadAddr(vtable)))?;
             Some(
                 Ty::dwarf(&loaded.module, loaded.bias, ty)
