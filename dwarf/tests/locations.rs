@@ -180,6 +180,7 @@ int main(int argc, char **argv) { return caller(argc); }
                 (known && level == 0).then(|| CallerFrame {
                     registers: registers.clone(),
                     return_address: LoadAddr(back.0),
+                    jump: None,
                     cfa: None,
                 })
             };

@@ -170,8 +170,7 @@ fn locals_of(client: &mut DapClient, name: &str) -> Vec<(String, String)> {
     client.variables(locals).iter().map(pair).collect()
 }
 
-/// The call site of the caller says with which arguments the outermost of such functions was called; those that
-/// it called in turn are not known.
+/// The call sites of the callers say with which arguments such functions were called.
 #[test]
 fn arguments_of_a_function_that_left_by_a_tail_call() {
     let flags = Flags::new(Compiler::Gcc).optimized("2");
@@ -187,6 +186,39 @@ fn arguments_of_a_function_that_left_by_a_tail_call() {
     assert_eq!(second[0], ("count".into(), "12".into()));
     let within = locals_of(&mut client, "inner [tail call]");
     assert!(within[0].1.starts_with('<'), "{within:?}");
+    client.disconnect();
+}
+
+/// A call site in a function that left refers to the arguments of that function in turn.
+#[test]
+fn arguments_in_a_chain_of_tail_calls() {
+    let flags = Flags::new(Compiler::Gcc).optimized("2");
+    let Some(fixture) = Fixture::build("c/tail_chain.c", flags) else {
+        return;
+    };
+    // Before any stack is asked for.
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let conditions = vec![("third", json!({"condition": "number == 24 && other == 13"}))];
+    client.set_breakpoints_with(&fixture, conditions);
+    client.configure();
+    let stop = client.expect_stopped("breakpoint");
+    assert_eq!(stop["text"].as_str().unwrap_or_default(), "");
+    for (frame, expected) in [
+        ("third", [("number", "24"), ("other", "13")]),
+        (
+            "second [tail call]",
+            [("number", "14"), ("text", "\"deep\"")],
+        ),
+    ] {
+        let found = locals_of(&mut client, frame);
+        for (found, (name, value)) in found.iter().zip(expected) {
+            assert_eq!(found.0, name, "{frame}");
+            assert!(found.1.ends_with(value), "{frame}: {found:?}");
+        }
+    }
+    let first = locals_of(&mut client, "first [tail call]");
+    assert_eq!(first[0], ("count".into(), "7".into()));
     client.disconnect();
 }
 

@@ -4,7 +4,6 @@ use crate::entries::units::{Entry, Unit};
 use crate::file::R;
 use crate::functions::Function;
 use crate::ids::DieRef;
-use crate::ids::addr::FileAddr;
 use crate::ids::error::Error;
 use crate::ids::register::Register;
 use crate::locations::call_site::{self, SiteEntry};
@@ -70,12 +69,13 @@ fn parameter(
         return Ok(None);
     };
     // Look up the call instruction: the return address may be in the next function.
-    let lookup = frame.bias.file(caller.return_address - 1);
+    let lookup = frame
+        .bias
+        .file(caller.jump.unwrap_or(caller.return_address - 1));
     let Some(function) = scope.module.function_at(lookup) else {
         return Ok(None);
     };
-    let return_address = frame.bias.file(caller.return_address);
-    let Some((unit, value)) = call_value(scope, &function, return_address, is_wanted)? else {
+    let Some((unit, value)) = call_value(scope, &function, &caller, is_wanted)? else {
         return Ok(None);
     };
     let CallerFrame { registers, cfa, .. } = &caller;
@@ -104,17 +104,25 @@ fn parameter(
 /// call site is not described or calls another function.
 fn call_value<'a>(
     scope: &Scope<'a>,
-    caller: &Function,
-    return_address: FileAddr,
+    function: &Function,
+    caller: &CallerFrame,
     is_wanted: impl Fn(&Unit, &Entry) -> bool,
 ) -> Result<Option<(&'a Unit, Expression<R>)>, Error> {
     let info = scope.info;
-    let unit = unit_of(info, caller.id.unit)?;
+    let unit = unit_of(info, function.id.unit)?;
+    let bias = scope.frame.bias;
+    let is_it = |site: &Entry| match caller.jump {
+        Some(at) => call_site::address(info, unit, site) == Some(bias.file(at)),
+        None => {
+            let back = bias.file(caller.return_address);
+            call_site::return_address(info, unit, site) == Some(back)
+        }
+    };
     let mut is_in_site = false;
-    let value = call_site::walk(unit, caller.id, |entry| match entry {
+    let value = call_site::walk(unit, function.id, |entry| match entry {
         SiteEntry::Site(_) if is_in_site => ControlFlow::Break(None),
         SiteEntry::Site(site) => {
-            if call_site::return_address(info, unit, site) != Some(return_address) {
+            if !is_it(site) {
                 return ControlFlow::Continue(());
             }
             is_in_site = true;

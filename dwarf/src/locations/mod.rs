@@ -88,10 +88,12 @@ fn undescribed_bits(pieces: impl Iterator<Item = u64>, size: Option<u64>) -> Opt
 
 /// The caller's frame at a call, for entry values.
 pub struct CallerFrame {
-    /// The caller's registers.
+    /// The caller's registers; none are known if it left by a tail call.
     pub registers: Registers,
-    /// The return address in the caller.
+    /// The return address in the caller, or the address behind its tail call.
     pub return_address: LoadAddr,
+    /// The address of its tail call, if that is known instead.
+    pub jump: Option<LoadAddr>,
     /// The caller's canonical frame address.
     pub cfa: Option<LoadAddr>,
 }

@@ -28,6 +28,7 @@ use crate::ids::error::Error;
 use crate::images::derived::Derived;
 use crate::images::modules::{Loaded, Modules};
 use crate::images::names::{CodePlace, Static};
+use crate::images::tail_calls::TailCalls;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::{RegisterPlace, Target, Ty, Value, ValueLocation};
 use crate::memory::ProcessMemory;
@@ -45,6 +46,7 @@ pub(crate) struct FrameScope<'a> {
     memory: ProcessMemory<'a>,
     modules: &'a Modules,
     unwinder: &'a Derived<Unwinder>,
+    tail_calls: &'a Derived<TailCalls>,
     cancel: Option<&'a AtomicBool>,
     frame: Option<FramePosition<'a>>,
     results: &'a [Value],
@@ -186,9 +188,9 @@ impl FrameScope<'_> {
                 Ok(enumerator(&ty, &name))
             }
             Static::Functions(name) => Ok(self.function_value(&name)),
+            Static::Ambiguous(message) => Err(Error::eval(message)),
         }
     }
-            Static::Ambiguous(message) => Err(Error::eval(message)),
 }
 
 /// Returns whether a function's symbol is that of a function outside namespaces and classes, which its

@@ -50,7 +50,7 @@ pub(crate) use threads::ThreadState;
 pub use types::{Granularity, RegisterGroup, ResumeScope, StepKind, ThreadInfo, Wait};
 pub use waits::{MutexWait, Waiting};
 
-use crate::debugger::stack::{TailCalls, ThreadStack};
+use crate::debugger::stack::ThreadStack;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::ids::{Launch, ModuleId};
@@ -59,6 +59,7 @@ use crate::images::indexer::Indexer;
 use crate::images::indexer::IndexingProgress;
 use crate::images::modules::ModuleInfo;
 use crate::images::modules::Modules;
+use crate::images::tail_calls::TailCalls;
 use crate::inferior::Inferior;
 use crate::inspect::value::Value;
 use crate::os::{Backend, Waker};

@@ -4,14 +4,12 @@ use crate::debugger::Debugger;
 use crate::ids::ModuleId;
 use crate::ids::error::Error;
 use crate::ids::{FrameKey, ThreadId};
-use crate::images::missing;
+use crate::images::{missing, tail_calls};
 use crate::os::ExtendedPart;
 use crate::stops::event::Event;
 use dwarf::{
-    FrameAddress, Function, JumpAddress, Language, LoadAddr, LoadBias, Registers, SourceLocation,
-    Unwound,
+    FrameAddress, Function, Language, LoadAddr, LoadBias, Registers, SourceLocation, Unwound,
 };
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// The kind of a frame.
@@ -73,13 +71,6 @@ const DEEPEST: usize = 1 << 20;
 /// Maximum number of reasons for incomplete stacks that are reported.
 const MAX_BROKEN_STACKS: usize = 100;
 
-/// The callers of tail calls between two frames, by the return address and the entry of the running
-/// function.
-pub(crate) type TailCalls = FxHashMap<(LoadAddr, LoadAddr), Vec<FrameAddress>>;
-
-/// Maximum number of cached tail calls; beyond it, the cache is cleared.
-const MAX_KNOWN_CALLS: usize = 1 << 16;
-
 /// A machine frame.
 pub(crate) struct PhysicalFrame {
     pub address: FrameAddress,
@@ -99,8 +90,9 @@ pub(crate) struct PhysicalFrame {
     pub by_rules: bool,
     /// Whether it is the caller of a tail call; only its address is known.
     pub is_tail_call: bool,
-    /// The caller of a tail call's caller, which has called it: its call site has the arguments.
-    pub called_from: Option<Box<(FrameAddress, Registers)>>,
+    /// The callers of a tail call's caller, from the one that has called it to the first that is still on the
+    /// stack: their call sites have the arguments. The others have no known registers.
+    pub called_from: Vec<(FrameAddress, Registers)>,
     /// Whether it is a call from the console: its registers are those restored after the call.
     pub is_console_call: bool,
 }
@@ -120,7 +112,7 @@ impl PhysicalFrame {
             is_signal: false,
             by_rules: false,
             is_tail_call: false,
-            called_from: None,
+            called_from: Vec::new(),
             is_console_call: false,
         }
     }
@@ -384,64 +376,22 @@ impl Debugger {
 
     /// Adds the frames that left the stack by tail calls, inside of a caller. The caller has called the last.
     fn push_gone(&self, stack: &mut ThreadStack, caller: FrameAddress, registers: &Registers) {
-        let gone = self.left_by_tail_calls(stack.physical.last(), caller);
-        let outermost = gone.last().copied();
-        for address in gone {
-            let unknown = Registers::new(registers.machine());
-            let mut frame = self.physical_frame(address, unknown, stack.levels);
+        let callee = stack.physical.last().and_then(|it| it.function.as_ref());
+        let Some((function, bias)) = callee else {
+            return;
+        };
+        let modules = &self.images.modules;
+        let known = &self.views.tail_calls;
+        let gone = tail_calls::between(modules, known, (function, *bias), caller);
+        let unknown = || Registers::new(registers.machine());
+        for (at, address) in gone.iter().enumerate() {
+            let mut frame = self.physical_frame(*address, unknown(), stack.levels);
             frame.is_tail_call = true;
-            if Some(address) == outermost {
-                frame.called_from = Some(Box::new((caller, registers.clone())));
-            }
+            let outer = gone.iter().skip(at + 1).map(|it| (*it, unknown()));
+            frame.called_from = outer.chain([(caller, registers.clone())]).collect();
             stack.levels += frame.levels;
             stack.physical.push(frame);
         }
-    }
-
-    /// Returns the functions that must have run between a frame and the caller that it returns to,
-    /// and were replaced by tail calls.
-    fn left_by_tail_calls(
-        &self,
-        callee: Option<&PhysicalFrame>,
-        caller: FrameAddress,
-    ) -> Vec<FrameAddress> {
-        let (Some(callee), FrameAddress::ReturnAddress(back)) = (callee, caller) else {
-            return Vec::new();
-        };
-        let Some((function, bias)) = &callee.function else {
-            return Vec::new();
-        };
-        let entry = bias.load(function.entry);
-        let (modules, key) = (&self.images.modules, (back, entry));
-        let known = self
-            .views
-            .tail_calls
-            .with(modules, |known| known.get(&key).cloned());
-        if let Some(known) = known {
-            return known;
-        }
-        let called = self.images.modules.at(caller.lookup()).and_then(|loaded| {
-            let back = loaded.bias.file(back);
-            loaded.module.callee_at(back)
-        });
-        let gone = called
-            .zip(self.images.modules.at(entry))
-            .map(|(called, loaded)| {
-                let calls = loaded.module.tail_calls(&called, function);
-                let address = |call: dwarf::TailCall| match call.address {
-                    JumpAddress::At(addr) => FrameAddress::Pc(bias.load(addr)),
-                    JumpAddress::Before(addr) => FrameAddress::ReturnAddress(bias.load(addr)),
-                };
-                calls.into_iter().map(address).collect::<Vec<_>>()
-            });
-        let gone = gone.unwrap_or_default();
-        self.views.tail_calls.with(modules, |known| {
-            if known.len() >= MAX_KNOWN_CALLS {
-                known.clear();
-            }
-            known.insert(key, gone.clone());
-        });
-        gone
     }
 
     pub(crate) fn stack_page(

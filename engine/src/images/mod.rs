@@ -65,4 +65,5 @@ pub(crate) mod missing;
 pub(crate) mod modules;
 pub(crate) mod names;
 pub(crate) mod spills;
+pub(crate) mod tail_calls;
 pub(crate) mod tls;

@@ -123,6 +123,7 @@ impl Debugger {
             memory: self.inferior.memory(),
             modules: &self.images.modules,
             unwinder: &self.views.unwinder,
+            tail_calls: &self.views.tail_calls,
             cancel: self.views.cancel.as_deref(),
             frame: frame.map(|((key, physical, index, inner), callees)| FramePosition {
                 key,

@@ -1,12 +1,13 @@
 //! The locations and values of a frame's variables.
 
 use super::FrameScope;
+use crate::debugger::stack::PhysicalFrame;
 use crate::ids::FrameKey;
 use crate::ids::error::Error;
 use crate::images::binding;
 use crate::images::modules::Loaded;
 use crate::images::names::Static;
-use crate::images::spills;
+use crate::images::{spills, tail_calls};
 use crate::inspect::value::{Ty, Value, ValueLocation};
 use dwarf::{
     CallerFrame, FrameAddress, FrameContext, LoadAddr, LoadBias, Location, Memory, Module,
@@ -200,21 +201,42 @@ impl FrameScope<'_> {
         self.unwinder.with(self.modules, unwind).ok()
     }
 
-    /// Returns the frame's caller at level 0, that one's caller at level 1, and so on.
+    /// Returns the frame's caller at level 0, that one's caller at level 1, and so on. Functions that left by a
+    /// tail call between the frame and the first caller on the stack are callers, too.
     pub(super) fn caller(&self, level: u32) -> Option<CallerFrame> {
         let frame = self.frame?.physical;
-        let (mut address, mut registers) = match &frame.called_from {
-            Some(caller) => (**caller).clone(),
-            None => self.unwound(frame.address, &frame.registers)?.caller?,
+        let mut callers = match frame.called_from.is_empty() {
+            true => self.callers_of(frame)?,
+            false => frame.called_from.clone(),
         };
-        for _ in 0..level {
-            (address, registers) = self.unwound(address, &registers)?.caller?;
+        let level = level as usize;
+        while callers.len() <= level {
+            let (address, registers) = callers.last()?;
+            callers.push(self.unwound(*address, registers)?.caller?);
         }
+        let (address, registers) = callers.swap_remove(level);
         let cfa = self.unwound(address, &registers).map(|unwound| unwound.cfa);
         Some(CallerFrame {
             return_address: address.addr(),
+            jump: match address {
+                FrameAddress::Pc(at) => Some(at),
+                FrameAddress::ReturnAddress(_) => None,
+            },
             registers,
             cfa,
         })
+    }
+
+    /// Returns the callers of a frame on the stack up to the first that is there, too.
+    fn callers_of(&self, frame: &PhysicalFrame) -> Option<Vec<(FrameAddress, Registers)>> {
+        let (address, registers) = self.unwound(frame.address, &frame.registers)?.caller?;
+        let gone = frame.function.as_ref().map(|(function, bias)| {
+            tail_calls::between(self.modules, self.tail_calls, (function, *bias), address)
+        });
+        let unknown = || Registers::new(registers.machine());
+        let gone = gone.unwrap_or_default().into_iter();
+        let mut callers: Vec<_> = gone.map(|it| (it, unknown())).collect();
+        callers.push((address, registers));
+        Some(callers)
     }
 }

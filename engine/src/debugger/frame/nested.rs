@@ -66,6 +66,7 @@ impl FrameScope<'_> {
             memory: ProcessMemory { ..self.memory },
             modules: self.modules,
             unwinder: self.unwinder,
+            tail_calls: self.tail_calls,
             cancel: self.cancel,
             results: self.results,
             subject: self.subject,

@@ -162,6 +162,9 @@ pub fn location(data: &[u8]) {
         (level < 8).then_some(CallerFrame {
             registers,
             return_address: BIAS.load(FileAddr(call)),
+            jump: level
+                .is_multiple_of(2)
+                .then(|| BIAS.load(FileAddr(call - 1))),
             cfa: Some(LoadAddr(0x7fff_1000)),
         })
     };
@@ -176,10 +179,10 @@ pub fn location(data: &[u8]) {
             function: function.as_deref(),
             tls: &|offset| Some(LoadAddr(0x7000_0000u64.wrapping_add(offset))),
             caller: &callers,
+            is_spilled: &|_| true,
         };
         let locate = |variable: &Variable| {
             // An error is an answer.
-            is_spilled: &|_| true,
             let _ = module.locate(variable, &frame);
             let Some(Ok(ty)) = variable.ty.map(|ty| module.ty(ty)) else {
                 return;
