@@ -331,3 +331,47 @@ fn functions_and_pointers_to_members_as_arguments() {
         client.disconnect();
     }
 }
+
+/// Without a call, the type of the pointer chooses among functions of one name.
+#[test]
+fn overloads_are_chosen_by_the_type_of_the_pointer() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler);
+        let Some(fixture) = Fixture::build("cpp/overload_pointers.cpp", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "end");
+        for (expression, expected) in [
+            ("first == over", "true"),
+            ("second == over", "true"),
+            ("second == &over", "true"),
+            ("over != second", "false"),
+            ("fourth == space::in", "true"),
+            ("fifth == Holder::fixed", "true"),
+            ("third == single", "true"),
+            ("take(over)", "6"),
+            ("take(&over)", "6"),
+            ("((double (*)(double))over)(4)", "8"),
+            ("static_cast<long (*)(long)>(space::in)(1)", "3"),
+        ] {
+            let found = client.evaluate(expression);
+            assert_eq!(found, expected, "{compiler:?}, {expression}");
+        }
+        client.evaluate("third = over");
+        assert_eq!(client.evaluate("third == first"), "true");
+        client.evaluate("second = over");
+        assert_eq!(client.evaluate("second(4)"), "8");
+        for (expression, parts) in [
+            ("over", ["int over(int)", "double over(double)"]),
+            ("&over", ["int over(int)", "double over(double)"]),
+            ("fifth == over", ["has the type", "double over(double)"]),
+            ("fifth = space::in", ["has the type", "int space::in(int)"]),
+        ] {
+            let error = client.try_evaluate(expression).expect_err(expression);
+            for part in parts {
+                assert!(error.contains(part), "{compiler:?}, {expression}: {error}");
+            }
+        }
+        client.disconnect();
+    }
+}

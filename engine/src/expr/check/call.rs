@@ -1,6 +1,6 @@
 //! Calls of functions: of the program, and those of the standard libraries that reading answers.
 
-use super::super::ir::{Call, Callee, Expr, Kind};
+use super::super::ir::{Call, Callee, Expr, Kind, Storage};
 use super::super::tree::{self, Cast, Node};
 use super::operators::converted;
 use super::{Checked, Checker, Stop, c, c_library, wrong};
@@ -68,7 +68,7 @@ impl Checker<'_> {
 
     /// Checks the arguments of a call.
     pub(crate) fn arguments<'t>(&self, nodes: &'t [Node]) -> Result<Vec<Expr<'t>>, Stop<'t>> {
-        nodes.iter().map(|node| self.check(node)).collect()
+        nodes.iter().map(|node| self.argument(node)).collect()
     }
 
     fn function_call<'t>(
@@ -361,6 +361,12 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Result<Vec<Expr<'t>>, Stop<'t>> {
         let converted = |(nth, argument): (usize, Expr<'t>)| match types.get(nth) {
+            Some(ty)
+                if let Kind::Variable(Storage::Global, _, named, _) = argument.kind
+                    && let Some(function) = self.function_as(ty, named)? =>
+            {
+                Ok(function)
+            }
             Some(ty) if argument.open => self.typed(argument, ty),
             Some(ty) => match exact::reference(ty) {
                 Some((base, _)) => {

@@ -37,6 +37,11 @@ impl Checker<'_> {
         };
         let of = match &inner(operand).kind {
             tree::Kind::AddressOf(_) if let Some(of) = self.method_as(&ty, operand)? => of,
+            tree::Kind::AddressOf(_) | tree::Kind::Name(_)
+                if let Some(of) = self.function_as(&ty, operand)? =>
+            {
+                of
+            }
             // The result type of a function without debug info is that of the cast.
             tree::Kind::Call(function, arguments) => {
                 self.call(function, arguments, Some(&ty), operand)?

@@ -199,7 +199,7 @@ impl Checker<'_> {
                 Ok(Expr::new(Kind::Constant(0), super::c::int(), node))
             }
             tree::Kind::AddressOf(of) if self.language == Language::Rust => self.check(of),
-            _ => self.check(node),
+            _ => self.argument(node),
         };
         arguments.iter().map(operand).collect()
     }

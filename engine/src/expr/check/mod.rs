@@ -17,6 +17,7 @@ mod cpp_construct;
 mod cpp_exceptions;
 pub(crate) mod cpp_members;
 pub(crate) mod cpp_objects;
+mod cpp_overloads;
 mod cpp_own;
 mod cpp_traits;
 mod cpp_types;
@@ -172,12 +173,12 @@ pub(crate) trait Scope {
     fn source_constant(&self, _name: &str) -> Result<Option<Constant>, String> {
         Ok(None)
     }
-    /// Returns whether the scopes around declare a name by other means than a variable of a block; only
     /// Returns how many dereferences of a path lead to the place that a closure of Rust has captured as the
     /// variable of this name ([`captured::dereferences`](crate::inspect::captured::dereferences)).
     fn captured_behind(&self, _variable: &str, _path: &[&str]) -> usize {
         0
     }
+    /// Returns whether the scopes around declare a name by other means than a variable of a block; only
     /// their unit is read.
     fn declares(&self, _name: &str) -> bool {
         false

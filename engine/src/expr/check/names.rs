@@ -38,6 +38,9 @@ impl Checker<'_> {
             return Ok(found);
         }
         if let Some(found) = self.variable(Storage::Global, name, node)? {
+            if self.language == Language::Cpp && matches!(found.ty.shape(), Shape::Function) {
+                self.undecided(name, node)?;
+            }
             // In C, a variable at file scope cannot have the name of an enumerator.
             let constant = match self.language {
                 Language::C => enumerator(&found.ty, name),
@@ -167,7 +170,7 @@ impl Checker<'_> {
     }
 
     /// Returns a member of the frame's own object by its bare name.
-    fn own_member<'t>(
+    pub(super) fn own_member<'t>(
         &self,
         own: &'static str,
         name: &str,

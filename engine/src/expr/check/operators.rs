@@ -186,10 +186,13 @@ impl Checker<'_> {
                 Err(stop @ (Stop::Needs(_) | Stop::Wants(_))),
             ) => Err(stop),
             (a, b) => {
-                let as_other = |ty: &Ty, node: &'t Node| self.method_as(ty, node).ok().flatten();
+                let as_other = |ty: &Ty, node: &'t Node, stop| match self.method_as(ty, node) {
+                    Ok(Some(method)) => Ok(method),
+                    _ => self.function_as(ty, node)?.ok_or(stop),
+                };
                 let (a, b) = match (a, b) {
-                    (Ok(a), Err(stop)) => (Ok(a.clone()), as_other(&a.ty, right).ok_or(stop)),
-                    (Err(stop), Ok(b)) => (as_other(&b.ty, left).ok_or(stop), Ok(b)),
+                    (Ok(a), Err(stop)) => (Ok(a.clone()), as_other(&a.ty, right, stop)),
+                    (Err(stop), Ok(b)) => (as_other(&b.ty, left, stop), Ok(b)),
                     both => both,
                 };
                 let (a, b) = (a?, b?);

@@ -108,6 +108,9 @@ impl Checker<'_> {
             let value = Expr::new(Kind::Constant(value as u128), to.clone(), right);
             return Ok(Source::Scalar(value, Fit::Converts));
         }
+        if let Some(function) = self.function_as(to, right)? {
+            return Ok(Source::Scalar(function, Fit::Converts));
+        }
         let value = self.check(right)?;
         if let Shape::Pointer(of, _) = to.shape()
             && matches!(of.shape(), Shape::Function)
