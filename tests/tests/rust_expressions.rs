@@ -438,3 +438,18 @@ fn texts_that_calls_make_are_parts_of_objects() {
     }
     client.disconnect();
 }
+
+/// A string that an expression has made has no bytes, so its object has no members to show.
+#[test]
+fn strings_in_objects_that_are_made_have_no_members() {
+    let fixture = Fixture::of("rust/by_address.rs");
+    let mut client = DapClient::stopped_at(&fixture, "given");
+    let made = "Large { numbers: [1, 2, 3, 4], name: \"made\".to_string() }";
+    let made = client.evaluated(made).expect("an object");
+    let children = client.variables(made["variablesReference"].as_i64().expect("a number"));
+    let name = children.iter().find(|it| it["name"] == "name");
+    let name = name.expect("the field");
+    assert_eq!(name["value"], "\"made\"");
+    assert_eq!(name["variablesReference"], 0, "{name}");
+    client.disconnect();
+}

@@ -111,6 +111,10 @@ fn inside(
     let mut value = value.clone();
     let mut access = Access::direct();
     for _ in 0..REFERENCES {
+        // A string that an expression has made has a text, but neither elements nor members.
+        if value.made_text().is_some() {
+            return Ok(ChildSource::Nothing);
+        }
         let view = visualize::view(target, &value);
         // A value that its view finds invalid is shown member by member.
         let viewed = !matches!(view, None | Some(View::Invalid(_)));
