@@ -147,6 +147,7 @@ fn bind_all(
         let (_, instance) = depth_at(module, location.addr, line);
         location.instance = instance.unwrap_or(location.instance);
     }
+    async_wrapper::remove_entries(module, line.line, &mut locations);
     let mut entered = first_of_each_instance(module, locations);
     let mut marked = module.marks_of_line(file, line.line);
     for mark in &mut marked {
