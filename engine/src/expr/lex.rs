@@ -213,7 +213,8 @@ impl Lexer<'_> {
 
     /// Returns whether the text before `at` makes a following `.5` a member access.
     fn continues_operand(&self, at: usize) -> bool {
-        self.text[..at].ends_with(|char: char| is_name_part(char) || matches!(char, ')' | ']'))
+        let before = self.text[..at].trim_end();
+        before.ends_with(|char: char| is_name_part(char) || matches!(char, ')' | ']'))
     }
 
     /// Returns whether `#`s and a quote follow: a raw string instead of a raw name (`r#type`).
