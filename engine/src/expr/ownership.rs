@@ -12,6 +12,8 @@ use std::sync::Arc;
 const PARTS: u32 = 4096;
 /// Rust's types that own their pointer's target, whatever their parts are.
 const OWNERS: [&str; 3] = ["alloc::boxed::Box<", "core::ptr::unique::Unique<", NON_NULL];
+/// Modules whose types borrow what their pointers refer to.
+const BORROWERS: [&str; 2] = ["core::slice::iter::", "core::str::iter::"];
 /// The start of the name of a pointer that owns nothing itself, as its owners do. It is `Copy`.
 pub(super) const NON_NULL: &str = "core::ptr::non_null::NonNull<";
 
@@ -98,8 +100,10 @@ fn dropped(ty: &Ty, budget: &mut u32) -> Option<Arc<str>> {
                 .members
                 .iter()
                 .chain(of_variants.flat_map(|it| &it.members));
+            let borrows = BORROWERS.iter().any(|it| name.starts_with(it));
             members
                 .map(|it| class.related(it.ty))
+                .filter(|it| !borrows || !it.name().starts_with(NON_NULL))
                 .find_map(|it| dropped(&it, budget))
         }
     }
