@@ -66,7 +66,10 @@ impl Checker<'_> {
                 (a, self.typed(b, &ty)?)
             }
             (true, true) if rust_made::is_made(&a) || rust_made::is_made(&b) => {
-                let (first, second) = (a.ty.clone(), b.ty.clone());
+                let (first, second) = (
+                    rust_types::merged(&a.ty, &b.ty),
+                    rust_types::merged(&b.ty, &a.ty),
+                );
                 (self.typed(a, &second)?, self.typed(b, &first)?)
             }
             (true, true) => {

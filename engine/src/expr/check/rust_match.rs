@@ -115,10 +115,13 @@ impl Checker<'_> {
             .iter()
             .filter(|it| !it.body.is_late())
             .map(|it| &it.body);
+        let all = known.clone();
         let Some(first) = known.clone().find(|it| !it.open).or(known.next()) else {
             return Ok(Ty::Void);
         };
-        let (ty, open) = (first.ty.clone(), first.open);
+        let open = first.open;
+        // An arm may say what another one leaves open.
+        let ty = all.fold(first.ty.clone(), |ty, it| rust_types::merged(&ty, &it.ty));
         let mut has_late = false;
         for arm in arms.iter_mut() {
             if arm.body.is_late() {

@@ -59,6 +59,31 @@ pub(crate) fn is_open(ty: &Ty) -> bool {
     }
 }
 
+/// Returns the type of values of which each may leave another part open: of `Ok(1)` and `Err('a')`.
+pub(crate) fn merged(a: &Ty, b: &Ty) -> Ty {
+    let of = |ty: &Ty| match ty {
+        Ty::Synthetic(synthetic) => match &**synthetic {
+            Synthetic::Enum(of) => Some(of.variants.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let (Some(one), Some(other)) = (of(a), of(b)) else {
+        return a.clone();
+    };
+    let held = |at: usize| {
+        let held = |all: &[(&str, Option<Ty>)]| all.get(at).and_then(|it| it.1.clone());
+        let known = held(&one).filter(|it| !is_open(it));
+        known.or_else(|| held(&other)).unwrap_or_else(Ty::open)
+    };
+    let is_one = one.iter().map(|it| it.0).eq(other.iter().map(|it| it.0));
+    match one.first() {
+        Some(("None", _)) if is_one => held(1).option(),
+        Some(("Ok", _)) if is_one => held(0).result(held(1)),
+        _ => a.clone(),
+    }
+}
+
 /// Returns the name of a struct or variant whose type is left open.
 pub(crate) fn open_name(ty: &Ty) -> Option<std::sync::Arc<str>> {
     let Ty::Synthetic(synthetic) = ty else {
