@@ -3,6 +3,7 @@
 use super::super::ir::{Call, Callee, Expr, Kind, Storage};
 use super::super::tree::{self, Cast, Node};
 use super::operators::converted;
+use super::rust_calls::clone_without_size;
 use super::{Checked, Checker, Stop, c, c_library, wrong};
 use crate::expr::conversion::{self, Passed};
 use crate::expr::evaluate::inner;
@@ -345,11 +346,12 @@ impl Checker<'_> {
             node,
             step: 0,
         };
-        Ok(Expr::new(
-            Kind::Call(Box::new(call)),
-            best.returns.clone(),
-            node,
-        ))
+        let own = clone_without_size(best, &call.arguments);
+        let call = Expr::new(Kind::Call(Box::new(call)), best.returns.clone(), node);
+        Ok(match own {
+            Some(own) => Expr::new(Kind::Retyped(Box::new(call)), own, node),
+            None => call,
+        })
     }
 
     /// Converts arguments to the types of their parameters: literals without a type of their own, the

@@ -456,3 +456,17 @@ fn behind(ty: &Ty) -> Ty {
         _ => ty.clone(),
     }
 }
+
+/// Returns the type that a call of `clone` returns if it has no size: the debug info of a function leaves out such a
+/// type.
+pub(super) fn clone_without_size(best: &Candidate, arguments: &[Expr<'_>]) -> Option<Ty> {
+    let [object] = arguments else {
+        return None;
+    };
+    let name = best.name.split('<').next().unwrap_or_default();
+    let is_clone = members::last_component(name) == "clone" || best.name.ends_with("::clone");
+    let is_left_out = matches!(best.returns.shape(), Shape::Void | Shape::Unit);
+    let own = rust_types::referent(&object.ty).unwrap_or_else(|| object.ty.clone());
+    let is_it = best.language == Language::Rust && is_clone && is_left_out;
+    (is_it && own.size() == Some(0)).then_some(own)
+}
