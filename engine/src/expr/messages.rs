@@ -6,6 +6,8 @@ pub const FLOAT_AS_ADDRESS: &str = "cannot use a float as an address";
 pub const FLOAT_AS_INDEX: &str = "cannot use a float as an index";
 pub const TEXT_AS_POINTER: &str = "a string literal has no address in the program; assign to a \
      character array, or assign another pointer";
+pub const SEVERAL_REFERENCES: &str = "`as_ref` of a text may give a `str`, bytes, an `OsStr` or a \
+     `Path`, as the code around it expects; write `as_str()` or `as_bytes()`";
 pub const SIZE_OF_BITS: &str = "a bit-field has no size in bytes";
 pub const NEGATIVE_SHIFT: &str = "negative shift count";
 pub const TOO_LONG: &str = "the expression is too long";

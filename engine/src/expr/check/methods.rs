@@ -47,6 +47,11 @@ impl Checker<'_> {
         if let Some(done) = self.pointer_method(&of, name, arguments, node) {
             return done;
         }
+        if self.language == Language::Rust
+            && let Some(done) = self.special_method(&of, object, (name, arguments), node)
+        {
+            return done;
+        }
         let operands = self.operands_to_read(name, arguments)?;
         if let Some(answer) = self.answer(&of, name, &operands, node)? {
             return Ok(answer);

@@ -33,6 +33,7 @@ mod rust_closures;
 mod rust_infer;
 mod rust_made;
 mod rust_match;
+mod rust_parts;
 mod rust_pointers;
 mod rust_types;
 mod source;

@@ -439,7 +439,7 @@ impl Checker<'_> {
     }
 
     /// Checks `object[from..to]` of Rust.
-    fn slice<'t>(
+    pub(super) fn slice<'t>(
         &self,
         object: &'t Node,
         (from, to, inclusive): (Option<&'t Node>, Option<&'t Node>, bool),
