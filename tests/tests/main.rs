@@ -104,6 +104,7 @@ mod rust_constants;
 mod rust_crates;
 mod rust_dynamic_calls;
 mod rust_expressions;
+mod rust_imports;
 mod rust_instances;
 mod rust_patterns;
 mod rust_programs;

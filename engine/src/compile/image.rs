@@ -9,7 +9,7 @@ use crate::arch::{Arch, TlsTemplate};
 use crate::expr::constants::enumerator;
 use crate::ids::error::Error;
 use crate::images::binding;
-use crate::images::consts::Constant;
+use crate::images::consts::SourceValue;
 use crate::images::modules::{Loaded, Modules};
 use crate::images::names::{CodePlace, Static};
 use crate::inspect::captured;
@@ -300,12 +300,20 @@ impl Scope for CodeScope<'_> {
         self.here().is_some_and(has)
     }
 
-    fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
+    fn source_constant(&self, name: &str) -> Result<Option<SourceValue>, String> {
         let (Some(loaded), Some(function)) = (self.here(), &self.function) else {
             return Ok(None);
         };
         let place = (loaded.bias.file(self.pc), self.depth);
         self.modules.consts.find(loaded, function, place, name)
+    }
+
+    fn source_paths(&self, path: &str) -> Result<Vec<Vec<String>>, String> {
+        let (Some(loaded), Some(function)) = (self.here(), &self.function) else {
+            return Ok(Vec::new());
+        };
+        let place = (loaded.bias.file(self.pc), self.depth);
+        self.modules.consts.places(loaded, function, place, path)
     }
 
     fn data_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {

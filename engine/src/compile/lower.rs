@@ -11,7 +11,7 @@ use crate::expr::ir::Storage;
 use crate::expr::tree::{Kind, Node};
 use crate::expr::types::{TypeName, named_by};
 use crate::ids::error::Error;
-use crate::images::consts::Constant;
+use crate::images::consts::SourceValue;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
@@ -351,8 +351,12 @@ impl check::Scope for Compiler<'_> {
         self.scope.captured_behind(variable, path)
     }
 
-    fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
+    fn source_constant(&self, name: &str) -> Result<Option<SourceValue>, String> {
         self.scope.source_constant(name)
+    }
+
+    fn source_paths(&self, path: &str) -> Result<Vec<Vec<String>>, String> {
+        self.scope.source_paths(path)
     }
 
     fn declares(&self, name: &str) -> bool {

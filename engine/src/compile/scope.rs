@@ -2,7 +2,7 @@
 
 use super::{NotCompilable, RuntimeValue};
 use crate::arch::Arch;
-use crate::images::consts::Constant;
+use crate::images::consts::SourceValue;
 use crate::inspect::value::Ty;
 use dwarf::{CTypes, Language, LoadAddr, LoadBias, Module, TypeId};
 use std::sync::Arc;
@@ -56,8 +56,16 @@ pub(crate) trait Scope {
     ///
     /// # Errors
     /// There is one, but its value is not certain: why, and what to do.
-    fn source_constant(&self, _name: &str) -> Result<Option<Constant>, String> {
+    fn source_constant(&self, _name: &str) -> Result<Option<SourceValue>, String> {
         Ok(None)
+    }
+    /// Returns the places in the debug info that a path of Rust may mean, by the declarations and `use` of the source:
+    /// what exists of the first row that has any.
+    ///
+    /// # Errors
+    /// The source does not say; why.
+    fn source_paths(&self, _path: &str) -> Result<Vec<Vec<String>>, String> {
+        Ok(Vec::new())
     }
     /// Returns the address of the data that a raw symbol means here.
     fn data_of_symbol(&self, _symbol: &str) -> Option<LoadAddr> {

@@ -7,7 +7,7 @@ use super::ir::Storage;
 use super::tree::{Kind, Node};
 use super::{EvalContext, Purpose, convert, types};
 use crate::ids::error::Error;
-use crate::images::consts::Constant;
+use crate::images::consts::SourceValue;
 use crate::inspect::value::{Shape, Ty, Value};
 use dwarf::{CTypes, Language, LoadAddr};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -328,8 +328,12 @@ impl Scope for Evaluator<'_> {
         self.context.captured_behind(variable, path)
     }
 
-    fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
+    fn source_constant(&self, name: &str) -> Result<Option<SourceValue>, String> {
         self.context.source_constant(name)
+    }
+
+    fn source_paths(&self, path: &str) -> Result<Vec<Vec<String>>, String> {
+        self.context.source_paths(path)
     }
 
     fn declares(&self, name: &str) -> bool {

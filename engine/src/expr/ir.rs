@@ -10,6 +10,7 @@ use crate::inspect::value::Ty;
 use crate::inspect::value::path::Part;
 use crate::inspect::value::types::ArrayTy;
 use dwarf::{Language, LoadAddr};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -83,7 +84,7 @@ pub enum Kind<'t> {
     /// A cast of an object, or of a pointer within a hierarchy of classes.
     Cast(Cast, Box<Expr<'t>>),
     /// A string literal.
-    Text(&'t [u8]),
+    Text(Cow<'t, [u8]>),
     /// A part of a text or row of Rust, by its ends; `true`: with the last one.
     Slice(Box<Expr<'t>>, Box<Ends<'t>>, bool),
     /// The same bytes as another type: what a reference to an unsized type refers to, or the reference

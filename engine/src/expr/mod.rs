@@ -70,7 +70,7 @@ pub(crate) use suggest::{nearest, with_suggestion};
 
 use crate::arch::Arch;
 use crate::ids::error::Error;
-use crate::images::consts::Constant;
+use crate::images::consts::SourceValue;
 use crate::inspect::value::scalar::NumberFormat;
 use crate::inspect::value::{Shape, Target, Ty, Value, members};
 use dwarf::{CTypes, Language, LoadAddr};
@@ -230,8 +230,16 @@ pub trait EvalContext: Target {
     ///
     /// # Errors
     /// There is one, but its value is not certain: why, and what to do.
-    fn source_constant(&self, _name: &str) -> Result<Option<Constant>, String> {
+    fn source_constant(&self, _name: &str) -> Result<Option<SourceValue>, String> {
         Ok(None)
+    }
+    /// Returns the places in the debug info that a path of Rust may mean, by the declarations and `use` of the source:
+    /// what exists of the first row that has any.
+    ///
+    /// # Errors
+    /// The source does not say; why.
+    fn source_paths(&self, _path: &str) -> Result<Vec<Vec<String>>, String> {
+        Ok(Vec::new())
     }
     /// Returns the context as a [`Target`].
     fn as_target(&self) -> &dyn Target;

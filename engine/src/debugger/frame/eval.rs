@@ -5,7 +5,7 @@ use super::variables::is_given;
 use crate::arch::Arch;
 use crate::expr::{Call, EvalContext, InlinedFunction, ResolvedFunction};
 use crate::ids::error::Error;
-use crate::images::consts::Constant;
+use crate::images::consts::SourceValue;
 use crate::inspect::registers::extended;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::{Target, Ty, Value};
@@ -43,7 +43,7 @@ impl EvalContext for FrameScope<'_> {
         }
     }
 
-    fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
+    fn source_constant(&self, name: &str) -> Result<Option<SourceValue>, String> {
         let (Some(frame), Some(loaded), Some(function)) =
             (self.frame, self.loaded(), self.function())
         else {
@@ -52,6 +52,17 @@ impl EvalContext for FrameScope<'_> {
         let addr = loaded.bias.file(frame.physical.address.lookup());
         let place = (addr, frame.inner);
         self.modules.consts.find(loaded, function, place, name)
+    }
+
+    fn source_paths(&self, path: &str) -> Result<Vec<Vec<String>>, String> {
+        let (Some(frame), Some(loaded), Some(function)) =
+            (self.frame, self.loaded(), self.function())
+        else {
+            return Ok(Vec::new());
+        };
+        let addr = loaded.bias.file(frame.physical.address.lookup());
+        let place = (addr, frame.inner);
+        self.modules.consts.places(loaded, function, place, path)
     }
 
     fn data_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {

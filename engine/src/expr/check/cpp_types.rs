@@ -86,7 +86,7 @@ impl Checker<'_> {
         };
         let found = name.find_by(&|base| match &of {
             Some(of) if base == name.base => Some(of.clone()),
-            _ => self.scope.find_type(base),
+            _ => self.type_meant(base),
         });
         found.map_err(Stop::Wrong)
     }

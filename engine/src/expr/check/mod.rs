@@ -34,9 +34,11 @@ mod rust_infer;
 mod rust_made;
 mod rust_match;
 mod rust_parts;
+mod rust_paths;
 mod rust_pointers;
 mod rust_types;
 mod source;
+mod source_values;
 mod vectors;
 
 pub(crate) use rust_calls::{is_code_of, is_trait_object, of_closure};
@@ -49,7 +51,7 @@ use super::made::Bound;
 use super::tree::{self, Node};
 use super::{literal, messages, soft};
 use crate::ids::error::Error;
-use crate::images::consts::Constant;
+use crate::images::consts::SourceValue;
 use crate::inspect::value::scalar::{Int, Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::{CTypes, Language, LoadAddr};
@@ -171,13 +173,22 @@ pub(crate) trait Scope {
     ///
     /// # Errors
     /// There is one, but its value is not certain: why, and what to do.
-    fn source_constant(&self, _name: &str) -> Result<Option<Constant>, String> {
+    fn source_constant(&self, _name: &str) -> Result<Option<SourceValue>, String> {
         Ok(None)
     }
     /// Returns how many dereferences of a path lead to the place that a closure of Rust has captured as the
     /// variable of this name ([`captured::dereferences`](crate::inspect::captured::dereferences)).
     fn captured_behind(&self, _variable: &str, _path: &[&str]) -> usize {
         0
+    }
+
+    /// Returns the places in the debug info that a path of Rust may mean, by the declarations and `use` of the source:
+    /// what exists of the first row that has any.
+    ///
+    /// # Errors
+    /// The source does not say; why.
+    fn source_paths(&self, _path: &str) -> Result<Vec<Vec<String>>, String> {
+        Ok(Vec::new())
     }
     /// Returns whether the scopes around declare a name by other means than a variable of a block; only
     /// their unit is read.
@@ -412,11 +423,11 @@ impl<'a> Checker<'a> {
 
     /// Checks a string literal. That of Rust is a reference.
     fn text<'t>(&self, bytes: &'t [u8], node: &'t Node) -> Expr<'t> {
-        let text = Expr::new(Kind::Text(bytes), Ty::Text, node);
+        let text = Expr::new(Kind::Text(bytes.into()), Ty::Text, node);
         match self.language {
             Language::Rust if self.source_text(node).starts_with('b') => {
                 let row = rust::named("u8").array(bytes.len() as u64);
-                let of = Expr::new(Kind::Text(bytes), row.clone(), node);
+                let of = Expr::new(Kind::Text(bytes.into()), row.clone(), node);
                 Expr::new(Kind::AddressOf(Box::new(of)), row.reference(), node)
             }
             Language::Rust => Expr::new(Kind::AddressOf(Box::new(text)), Ty::str(), node),

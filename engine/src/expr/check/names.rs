@@ -8,7 +8,6 @@ use super::{Checked, Checker, Stop, wrong};
 use crate::expr::constants;
 use crate::expr::constants::{enumerator, extreme};
 use crate::expr::evaluate::DEREFERENCES;
-use crate::inspect::language::rust;
 use crate::inspect::value::base_path::BaseLookup;
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::scalar::bits_of;
@@ -53,7 +52,7 @@ impl Checker<'_> {
         }
         let constant = match name.rsplit_once("::") {
             Some((path, last)) => {
-                let ty = self.scope.find_type(path);
+                let ty = self.type_meant(path);
                 ty.and_then(|ty| enumerator(&ty, last).or_else(|| extreme(&ty, last)))
             }
             None if self.language == Language::Rust => {
@@ -83,7 +82,7 @@ impl Checker<'_> {
             return Ok(found);
         }
         let variant = match self.language {
-            Language::Rust => self.unit_variant(node),
+            Language::Rust => self.unit_value(name, node),
             _ => None,
         };
         match (variant, of_source) {
@@ -104,10 +103,7 @@ impl Checker<'_> {
         }
         let found = self.scope.source_constant(name);
         let found = found.map_err(|why| wrong(why, &node.span))?;
-        Ok(found.and_then(|it| {
-            let ty = rust::builtin(it.ty)?;
-            Some(Expr::new(Kind::Constant(it.bits), ty, node))
-        }))
+        found.map(|it| self.source_value(&it, node)).transpose()
     }
 
     /// Checks the bare name of an instance variable in a method of Objective-C.
@@ -201,7 +197,7 @@ impl Checker<'_> {
 }
 
 /// Returns a value that is stored nowhere as a constant.
-fn known(value: Value, node: &Node) -> Option<Expr<'_>> {
+pub(super) fn known(value: Value, node: &Node) -> Option<Expr<'_>> {
     let bits = bits_of(&value.place.literal().ok()?);
     Some(Expr::new(Kind::Constant(bits), value.ty, node))
 }

@@ -427,7 +427,7 @@ impl Checker<'_> {
             let kind = Kind::Convert(Box::new(character));
             return Some(Expr::new(kind, to, node));
         }
-        let Kind::Text(bytes) = of.kind else {
+        let Kind::Text(bytes) = &of.kind else {
             return None;
         };
         let prefix = literal::prefix(self.source_of(of));

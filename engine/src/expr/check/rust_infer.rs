@@ -130,9 +130,7 @@ impl Checker<'_> {
     ) -> Checked<'t> {
         // `opt == None` and `e == E::A` test the variant alone.
         for (value, name, made) in [(&a, right, &b), (&b, left, &a)] {
-            let is_bare = matches!(inner(name).kind, tree::Kind::Name(_));
-            if is_bare
-                && matches!(made.kind, Kind::Made(_))
+            if is_named_variant(made, name)
                 && let Some(test) = self.variant_test(operator, value.clone(), name, node)
             {
                 return Ok(test);
@@ -194,6 +192,17 @@ impl Checker<'_> {
         };
         arguments.into_iter().enumerate().map(typed).collect()
     }
+}
+
+/// Returns whether a name is that of the variant which it makes: a `use` may give it another.
+fn is_named_variant(made: &Expr<'_>, name: &Node) -> bool {
+    let (tree::Kind::Name(name), Kind::Made(made)) = (&inner(name).kind, &made.kind) else {
+        return false;
+    };
+    let Made::Fields(made) = &**made else {
+        return false;
+    };
+    made.variant.as_deref() == Some(last_component(name))
 }
 
 fn nothing<'t>() -> Expr<'t> {

@@ -3,9 +3,10 @@
 
 use super::super::ir::{Expr, Kind};
 use super::super::made::{Fields, Made};
-use super::super::tree::{self, Node};
+use super::super::tree::{self, Binary, Node};
 use super::super::tree_rust::Form;
 use super::rust_closures::REFUSED;
+use super::rust_paths::Meant;
 use super::{Checked, Checker, Stop, rust, rust_types, wrong};
 use crate::expr::evaluate::inner;
 use crate::ids::error::Error;
@@ -15,7 +16,7 @@ use crate::inspect::value::members::last_component;
 use crate::inspect::value::{MAX_VALUE_BYTES, Shape, Ty};
 
 /// Maximum number of elements of an array that an expression makes.
-const MAX_ELEMENTS: u64 = MAX_VALUE_BYTES;
+pub(super) const MAX_ELEMENTS: u64 = MAX_VALUE_BYTES;
 
 /// What a reference may do with its target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,14 +123,7 @@ impl Checker<'_> {
         match form {
             Form::Tuple(parts) => {
                 let parts = self.parts(parts)?;
-                let ty = match parts.is_empty() {
-                    true => Ty::tuple(Vec::new()),
-                    false => Ty::tuple(parts.iter().map(|it| it.ty.clone()).collect()),
-                };
-                let open = parts.iter().any(|it| it.open);
-                let numbered = parts.into_iter().enumerate();
-                let fields = numbered.map(|(at, it)| (at.to_string(), it)).collect();
-                Ok(self.fields(None, fields, None, ty, node).opened(open))
+                Ok(self.tuple(parts, node))
             }
             Form::Array(elements) => self.array_literal(elements, node),
             Form::Filled(of, count) => self.filled(of, count, node),
@@ -169,7 +163,7 @@ impl Checker<'_> {
         }
     }
 
-    fn fields<'t>(
+    pub(super) fn fields<'t>(
         &self,
         variant: Option<&str>,
         fields: Vec<(String, Expr<'t>)>,
@@ -185,13 +179,26 @@ impl Checker<'_> {
         Expr::new(Kind::Made(Box::new(made)), ty, node)
     }
 
+    /// Returns a tuple of checked parts.
+    pub(super) fn tuple<'t>(&self, parts: Vec<Expr<'t>>, node: &Node) -> Expr<'t> {
+        let ty = Ty::tuple(parts.iter().map(|it| it.ty.clone()).collect());
+        let open = parts.iter().any(|it| it.open);
+        let numbered = parts.into_iter().enumerate();
+        let fields = numbered.map(|(at, it)| (at.to_string(), it)).collect();
+        self.fields(None, fields, None, ty, node).opened(open)
+    }
+
     /// Checks the parts of an object.
     fn parts<'t>(&self, nodes: &'t [Node]) -> Result<Vec<Expr<'t>>, Stop<'t>> {
         nodes.iter().map(|it| self.check(it)).collect()
     }
 
     fn array_literal<'t>(&self, elements: &'t [Node], node: &'t Node) -> Checked<'t> {
-        let mut elements = self.parts(elements)?;
+        self.row_of(self.parts(elements)?, node)
+    }
+
+    /// Returns an array of checked elements.
+    pub(super) fn row_of<'t>(&self, mut elements: Vec<Expr<'t>>, node: &'t Node) -> Checked<'t> {
         let ty = match elements.iter().find(|it| !it.open).or(elements.first()) {
             Some(first) => first.ty.clone(),
             None => Ty::open(),
@@ -220,12 +227,9 @@ impl Checker<'_> {
     fn filled<'t>(&self, of: &'t Node, count: &'t Node, node: &'t Node) -> Checked<'t> {
         let (of, count) = (self.check(of)?, self.check(count)?);
         let count = self.typed(count, &rust::named("usize"))?;
-        let bits = match count.kind {
-            Kind::Constant(bits) => bits,
-            _ => {
-                let why = "the length of an array is a number; write it as a literal";
-                return Err(wrong(why, &count.span));
-            }
+        let Some(bits) = fixed(&count) else {
+            let why = "the length of an array is a number; write it as a literal";
+            return Err(wrong(why, &count.span));
         };
         let Some(len) = u64::try_from(bits).ok().filter(|it| *it <= MAX_ELEMENTS) else {
             return Err(wrong("the array is too long", &count.span));
@@ -245,6 +249,17 @@ impl Checker<'_> {
     ) -> Checked<'t> {
         let from = from.map(|it| self.check(it)).transpose()?;
         let to = to.map(|it| self.check(it)).transpose()?;
+        self.range_of(from, to, inclusive, node)
+    }
+
+    /// Returns the range between checked ends.
+    pub(super) fn range_of<'t>(
+        &self,
+        from: Option<Expr<'t>>,
+        to: Option<Expr<'t>>,
+        inclusive: bool,
+        node: &'t Node,
+    ) -> Checked<'t> {
         let (from, to) = match (from, to) {
             (Some(from), Some(to)) => {
                 let (from, to, _) = self.same_type(from, to)?;
@@ -364,7 +379,7 @@ impl Checker<'_> {
         match name.strip_prefix('&') {
             Some("str") => Some(Ty::str()),
             Some(of) => self.type_spelled(of.trim()).map(Ty::reference),
-            None => self.scope.find_type(name),
+            None => self.type_meant(name),
         }
     }
 
@@ -375,10 +390,10 @@ impl Checker<'_> {
         arguments: &'t [Node],
         node: &'t Node,
     ) -> Option<Checked<'t>> {
-        let Some((ty, variant)) = self.constructed(path) else {
+        let Some((ty, variant)) = self.constructed(path, node) else {
             return self.imported(path, arguments, node);
         };
-        let known = match variant {
+        let known = match &variant {
             Some(name) => rust_types::variant(&ty, name)?,
             None => rust_types::fields(&ty)?,
         };
@@ -396,7 +411,7 @@ impl Checker<'_> {
         };
         let names = known.iter().map(|it| it.0.clone());
         let fields = names.zip(values).collect();
-        let made = self.fields(variant, fields, None, ty.clone(), node);
+        let made = self.fields(variant.as_deref(), fields, None, ty.clone(), node);
         Some(self.typed_fields(made, &known, &ty))
     }
 
@@ -428,16 +443,19 @@ impl Checker<'_> {
     }
 
     /// Returns the type of a path that makes a value, and the variant.
-    fn constructed<'p>(&self, path: &'p str) -> Option<(Ty, Option<&'p str>)> {
+    pub(super) fn constructed(&self, path: &str, node: &Node) -> Option<Meant> {
         if !is_capital(path) {
             return None;
+        }
+        if let Some(meant) = self.meant(path, node) {
+            return Some(meant);
         }
         if let Some((parent, last)) = path.rsplit_once("::")
             && is_capital(parent)
             && let Some(ty) = self.scope.find_type(parent)
             && rust_types::is_enum(&ty)
         {
-            return Some((ty, Some(last)));
+            return Some((ty, Some(last.to_owned())));
         }
         let ty = self.scope.find_type(path)?;
         // The contents of a variant are a struct in the debug info.
@@ -449,21 +467,6 @@ impl Checker<'_> {
         (!is_variant && !rust_types::is_enum(&ty)).then_some((ty, None))
     }
 
-    /// Returns a variant without fields that a path names: `E::A`.
-    pub(super) fn unit_variant<'t>(&self, node: &'t Node) -> Option<Expr<'t>> {
-        let tree::Kind::Name(path) = &node.kind else {
-            return None;
-        };
-        let (ty, variant) = self.constructed(path)?;
-        let known = match variant {
-            Some(name) => rust_types::variant(&ty, name)?,
-            None => return None,
-        };
-        known
-            .is_empty()
-            .then(|| self.fields(variant, Vec::new(), None, ty, node))
-    }
-
     fn struct_literal<'t>(
         &self,
         path: &'t str,
@@ -471,7 +474,7 @@ impl Checker<'_> {
         base: Option<&'t Node>,
         node: &'t Node,
     ) -> Checked<'t> {
-        let Some((ty, variant)) = self.constructed(path) else {
+        let Some((ty, variant)) = self.constructed(path, node) else {
             // A generic struct: what it is compared with or passed to decides its arguments.
             if is_capital(path) && base.is_none() && !fields.is_empty() && !path.contains('<') {
                 let mut values = Vec::new();
@@ -486,7 +489,7 @@ impl Checker<'_> {
                 span: node.span.start..node.span.start + path.len(),
             }));
         };
-        let known = match variant {
+        let known = match &variant {
             Some(name) => rust_types::variant(&ty, name),
             None => rust_types::fields(&ty),
         };
@@ -512,12 +515,17 @@ impl Checker<'_> {
             let why = format!("missing field `{name}` in `{path}`");
             return Err(wrong(why, &node.span));
         }
-        let made = self.fields(variant, values, base, ty.clone(), node);
+        let made = self.fields(variant.as_deref(), values, base, ty.clone(), node);
         self.typed_fields(made, &known, &ty)
     }
 
     /// Gives the fields of an object their types.
-    fn typed_fields<'t>(&self, mut of: Expr<'t>, known: &[(String, Ty)], ty: &Ty) -> Checked<'t> {
+    pub(super) fn typed_fields<'t>(
+        &self,
+        mut of: Expr<'t>,
+        known: &[(String, Ty)],
+        ty: &Ty,
+    ) -> Checked<'t> {
         let Kind::Made(made) = &mut of.kind else {
             return Ok(of);
         };
@@ -580,6 +588,24 @@ impl Checker<'_> {
             Access::Mutable => of.ty.clone().mutable_reference(),
         };
         Expr::new(Kind::AddressOf(Box::new(of)), ty, node).opened(open)
+    }
+}
+
+/// Returns the value of a number that is made of literals and constants.
+fn fixed(of: &Expr<'_>) -> Option<u128> {
+    match &of.kind {
+        Kind::Constant(bits) => Some(*bits),
+        Kind::Arithmetic(operator, a, b, _) => {
+            let (a, b) = (fixed(a)?, fixed(b)?);
+            match operator {
+                Binary::Add => a.checked_add(b),
+                Binary::Sub => a.checked_sub(b),
+                Binary::Mul => a.checked_mul(b),
+                Binary::Div => a.checked_div(b),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 

@@ -1,347 +1,316 @@
-//! Computes the expression of a constant: literals, other constants, arithmetic.
+//! Computes the expression of a constant: literals, other constants, arithmetic, and what is made of them.
 
 use super::Constant;
 use super::numbers::{
     bound, cast, combined, integer, inverted, negated, number, primitive, shifted,
 };
-use super::tokens::{Kind, Token, first_statement};
+use super::syntax::{self, Node, Type};
+use super::tokens::first_statement;
+use super::values::{Object, SourceValue};
+use std::sync::Arc;
 
-/// Maximum depth of an expression.
-const MAX_DEPTH: u32 = 40;
-/// Maximum number of operands of an expression.
-const MAX_NODES: u32 = 256;
+/// What the names in an expression mean.
+pub(super) trait Names {
+    /// Returns the value of another constant by its path; `None` if the source shows none.
+    ///
+    /// # Errors
+    /// There is one, but its value is not certain; why.
+    fn constant(&mut self, path: &str) -> Result<Option<SourceValue>, String>;
 
-/// Returns the value of another constant by its path.
-pub(super) type Find<'a> = dyn FnMut(&str) -> Result<Constant, String> + 'a;
+    /// Returns the places where the type or variant of a path may be.
+    ///
+    /// # Errors
+    /// The source does not say; why.
+    fn places(&mut self, path: &str) -> Result<Vec<Vec<String>>, String>;
+
+    /// Returns the type that a path means as an alias: the text of `type NAME = ..`.
+    fn alias(&mut self, path: &str) -> Option<String>;
+}
+
+type Computed = Result<SourceValue, String>;
 
 /// Computes the value of a constant from `: TYPE = EXPRESSION;`. Ignores the text behind the semicolon.
 ///
 /// # Errors
 /// It is not what can be computed; why.
-pub(super) fn value(rest: &str, find: &mut Find<'_>) -> Result<Constant, String> {
-    let text = rest;
-    let tokens = first_statement(text)?;
-    let mut parser = Parser {
-        text,
-        tokens: &tokens,
-        at: 2,
-        nodes: 0,
-    };
-    let ty = tokens.get(1).map_or("", |it| it.text(text));
-    let ty = primitive(ty).filter(|_| tokens.get(2).is_some_and(|it| it.is(b'=')));
-    let ty = ty.ok_or("its type is no number, `bool` or `char`")?;
-    parser.at = 3;
-    let (node, _) = parser.binary(0, 0)?;
-    if parser.at != tokens.len() {
-        return Err(parser.unknown());
+pub(super) fn value(rest: &str, names: &mut dyn Names) -> Computed {
+    let tokens = first_statement(rest)?;
+    let (ty, node) = syntax::declaration(rest, &tokens)?;
+    let ty = meant(ty, names);
+    let value = evaluate(&node, &ty, names)?;
+    match (&ty, &value) {
+        (Type::Primitive(ty), SourceValue::Number(value)) if value.ty == *ty => {}
+        (Type::Primitive(ty), SourceValue::Number(value)) => {
+            return Err(format!("its value is a `{}`, not a `{ty}`", value.ty));
+        }
+        (Type::Primitive(ty), _) => return Err(format!("its value is no `{ty}`")),
+        (Type::Named(name, _), SourceValue::Number(_) | SourceValue::Digits(..)) => {
+            return Err(format!("its type `{name}` is not known"));
+        }
+        _ => {}
     }
-    let value = evaluate(&node, ty, find)?;
-    match value.ty == ty {
-        true => Ok(value),
-        false => Err(format!("its value is a `{}`, not a `{ty}`", value.ty)),
+    Ok(value)
+}
+
+/// Computes the value of `: TYPE = EXPRESSION;` without names.
+///
+/// # Errors
+/// It has names, or is not what can be computed; why.
+pub(super) fn literal(rest: &str) -> Computed {
+    struct NoNames;
+    impl Names for NoNames {
+        fn constant(&mut self, _: &str) -> Result<Option<SourceValue>, String> {
+            Ok(None)
+        }
+
+        fn places(&mut self, path: &str) -> Result<Vec<Vec<String>>, String> {
+            Err(format!("`{path}` is no literal"))
+        }
+
+        fn alias(&mut self, _: &str) -> Option<String> {
+            None
+        }
+    }
+    value(rest, &mut NoNames)
+}
+
+/// Returns the type that another name stands for.
+fn meant(ty: Type, names: &mut dyn Names) -> Type {
+    let mut each = |all: Vec<Type>| all.into_iter().map(|it| meant(it, names)).collect();
+    match ty {
+        Type::Named(path, arguments) if arguments.is_empty() => {
+            let alias = names.alias(&path);
+            match alias.and_then(|it| primitive(it.trim())) {
+                Some(name) => Type::Primitive(name),
+                None => Type::Named(path, arguments),
+            }
+        }
+        Type::Named(path, arguments) => Type::Named(path, each(arguments)),
+        Type::Tuple(parts) => Type::Tuple(each(parts)),
+        Type::Reference(of) => Type::Reference(Box::new(meant(*of, names))),
+        Type::Slice(of) => Type::Slice(Box::new(meant(*of, names))),
+        Type::Array(of) => Type::Array(Box::new(meant(*of, names))),
+        other => other,
     }
 }
 
-enum Node {
-    /// A number without a suffix has no type.
-    Number(u128, Option<&'static str>),
-    Float(String, Option<&'static str>),
-    Known(Constant),
-    Path(String),
-    Negated(Box<Node>),
-    Inverted(Box<Node>),
-    Cast(Box<Node>, &'static str),
-    Binary(u8, Box<Node>, Box<Node>),
-}
-
-struct Parser<'a> {
-    text: &'a str,
-    tokens: &'a [Token],
-    at: usize,
-    nodes: u32,
-}
-
-/// A node and its depth.
-type Parsed = Result<(Node, u32), String>;
-
-impl<'a> Parser<'a> {
-    fn word(&self, ahead: usize) -> &'a str {
-        let token = self.tokens.get(self.at + ahead);
-        token.map_or("", |it| it.text(self.text))
-    }
-
-    fn unknown(&self) -> String {
-        match self.word(0) {
-            "" => "its expression is not complete".to_owned(),
-            word => {
-                let word: String = word.chars().take(32).collect();
-                format!("`{word}` in its expression is no literal, constant or arithmetic")
-            }
+/// Computes a node as a value of a type.
+fn evaluate(node: &Node, ty: &Type, names: &mut dyn Names) -> Computed {
+    match (node, ty) {
+        (Node::Number(value, None), Type::Field) => Ok(SourceValue::Digits(*value, false)),
+        (Node::Negated(of), Type::Field) => match &**of {
+            Node::Number(value, None) => Ok(SourceValue::Digits(*value, true)),
+            Node::Float(text, None) => decimal(text, true),
+            _ => own_number(node, names),
+        },
+        (Node::Float(text, None), Type::Field) => decimal(text, false),
+        (Node::Path(path), _) => named(path, names),
+        (Node::Text(text), _) => Ok(SourceValue::Text(text.as_str().into())),
+        (Node::Bytes(bytes), Type::Reference(of)) if matches!(**of, Type::Slice(_)) => {
+            let bytes = SourceValue::Bytes(bytes.as_slice().into());
+            Ok(SourceValue::Slice(Arc::new(bytes)))
         }
-    }
-
-    /// Returns the operator that follows, its precedence and its number of tokens.
-    fn operator(&self) -> Option<(u8, u8, usize)> {
-        let token = self.tokens.get(self.at)?;
-        let Kind::Sign(sign, 0) = token.kind else {
-            return None;
-        };
-        let next = self.tokens.get(self.at + 1);
-        let is_double = next.is_some_and(|it| it.is(sign) && it.start == token.end);
-        Some(match (sign, is_double) {
-            (b'*' | b'/' | b'%', _) => (sign, 10, 1),
-            (b'+' | b'-', _) => (sign, 9, 1),
-            (b'<' | b'>', true) => (sign, 8, 2),
-            (b'&', _) => (sign, 7, 1),
-            (b'^', _) => (sign, 6, 1),
-            (b'|', _) => (sign, 5, 1),
-            _ => return None,
-        })
-    }
-
-    fn binary(&mut self, least: u8, depth: u32) -> Parsed {
-        let (mut left, mut height) = self.unary(depth)?;
-        while let Some((sign, precedence, count)) = self.operator() {
-            if precedence < least {
-                break;
-            }
-            self.at += count;
-            let (right, other) = self.binary(precedence + 1, depth + 1)?;
-            height = height.max(other) + 1;
-            if height > MAX_DEPTH {
-                return Err("its expression is too long".to_owned());
-            }
-            left = Node::Binary(sign, Box::new(left), Box::new(right));
+        (Node::Bytes(bytes), _) => Ok(SourceValue::Bytes(bytes.as_slice().into())),
+        (Node::Reference(of), _) => reference(of, ty, names),
+        (Node::Target(of), _) => {
+            let target = evaluate(of, &Type::Open, names)?.target();
+            target.ok_or_else(|| "`*` of what is no reference".to_owned())
         }
-        Ok((left, height))
-    }
-
-    /// Parses an operand of a binary operator: `-x as u8` is `(-x) as u8`.
-    fn unary(&mut self, depth: u32) -> Parsed {
-        let (node, height) = self.prefixed(depth)?;
-        self.cast_of(node, height)
-    }
-
-    fn prefixed(&mut self, depth: u32) -> Parsed {
-        self.nodes += 1;
-        if depth > MAX_DEPTH || self.nodes > MAX_NODES {
-            return Err("its expression is too long".to_owned());
+        (Node::Row(elements), _) => {
+            let each = element_of(ty);
+            let all = elements.iter().map(|it| evaluate(it, &each, names));
+            Ok(SourceValue::Row(SourceValue::all(all, |it| it)?.into()))
         }
-        let make = match self.word(0) {
-            "-" => Node::Negated,
-            "!" => Node::Inverted,
-            _ => return self.operand(depth),
-        };
-        self.at += 1;
-        let (of, height) = self.prefixed(depth + 1)?;
-        Ok((make(Box::new(of)), height + 1))
-    }
-
-    fn cast_of(&mut self, mut node: Node, mut height: u32) -> Parsed {
-        while self.word(0) == "as" {
-            let to = primitive(self.word(1)).ok_or_else(|| self.unknown())?;
-            self.at += 2;
-            height += 1;
-            if height > MAX_DEPTH {
-                return Err("its expression is too long".to_owned());
-            }
-            node = Node::Cast(Box::new(node), to);
+        (Node::Filled(of, count), _) => {
+            let of = evaluate(of, &element_of(ty), names)?;
+            let count = number_of(count, "usize", names)?;
+            let count = u64::try_from(count.bits).map_err(|_| "its length is no number")?;
+            Ok(SourceValue::Filled(Arc::new(of), count))
         }
-        Ok((node, height))
-    }
-
-    fn operand(&mut self, depth: u32) -> Parsed {
-        let Some(token) = self.tokens.get(self.at) else {
-            return Err(self.unknown());
-        };
-        let word = self.word(0);
-        let node = match token.kind {
-            Kind::Number => literal(word)?,
-            Kind::Character => Node::Known(character(word)?),
-            Kind::Name if matches!(word, "true" | "false") => Node::Known(Constant {
-                ty: "bool",
-                bits: u128::from(word == "true"),
-            }),
-            Kind::Name => {
-                let node = match self.size()? {
-                    Some(size) => Node::Known(size),
-                    None => Node::Path(self.path()?),
-                };
-                return Ok((node, 1));
-            }
-            Kind::Sign(b'(', 0) => {
-                self.at += 1;
-                let (node, height) = self.binary(0, depth + 1)?;
-                if self.word(0) != ")" {
-                    return Err(self.unknown());
-                }
-                self.at += 1;
-                return Ok((node, height));
-            }
-            _ => return Err(self.unknown()),
-        };
-        self.at += 1;
-        Ok((node, 1))
-    }
-
-    /// Parses the size of a primitive type: `core::mem::size_of::<u64>()`.
-    fn size(&mut self) -> Result<Option<Constant>, String> {
-        let is_std = matches!(self.word(0), "core" | "std");
-        let path = ["::", "mem", "::", "size_of", "::", "<"];
-        let is_size = path
-            .iter()
-            .enumerate()
-            .all(|(nth, word)| self.word(nth + 1) == *word);
-        if !is_std || !is_size {
-            return Ok(None);
-        }
-        let end = [">", "(", ")"];
-        let ty = primitive(self.word(7));
-        let size = ty.and_then(size_of).ok_or_else(|| self.unknown())?;
-        if !end
-            .iter()
-            .enumerate()
-            .all(|(nth, word)| self.word(nth + 8) == *word)
-        {
-            return Err(self.unknown());
-        }
-        self.at += 11;
-        let bits = u128::from(size);
-        Ok(Some(Constant { ty: "usize", bits }))
-    }
-
-    fn path(&mut self) -> Result<String, String> {
-        let mut path = self.word(0).to_owned();
-        self.at += 1;
-        while self.word(0) == "::" {
-            let next = self.tokens.get(self.at + 1);
-            if next.is_none_or(|it| it.kind != Kind::Name) {
-                return Err(self.unknown());
-            }
-            path = format!("{path}::{}", self.word(1));
-            self.at += 2;
-        }
-        Ok(path)
-    }
-}
-
-/// Returns the size of a primitive type in bytes.
-fn size_of(ty: &'static str) -> Option<u32> {
-    Some(match ty {
-        "bool" => 1,
-        "char" | "f32" => 4,
-        "f64" => 8,
-        _ => integer(ty)?.0 / 8,
-    })
-}
-
-/// Returns a number.
-fn literal(text: &str) -> Result<Node, String> {
-    let wrong = || {
-        format!(
-            "`{}` is no number",
-            text.chars().take(32).collect::<String>()
-        )
-    };
-    let digits: String = text.chars().filter(|it| *it != '_').collect();
-    let (base, digits) = match digits.get(..2) {
-        Some("0x") => (16, &digits[2..]),
-        Some("0o") => (8, &digits[2..]),
-        Some("0b") => (2, &digits[2..]),
-        _ => (10, &digits[..]),
-    };
-    let end = digits.find(|it: char| !it.is_digit(base));
-    let (number, suffix) = digits.split_at(end.unwrap_or(digits.len()));
-    let ty = primitive(suffix);
-    let is_float = base == 10 && (suffix.starts_with(['.', 'e', 'E', 'f']));
-    if is_float {
-        let ty = ["f32", "f64"].into_iter().find(|it| digits.ends_with(it));
-        let text = ty.and_then(|ty| digits.strip_suffix(ty)).unwrap_or(digits);
-        return Ok(Node::Float(text.to_owned(), ty));
-    }
-    if !suffix.is_empty() && ty.is_none_or(|ty| integer(ty).is_none()) {
-        return Err(wrong());
-    }
-    let value = u128::from_str_radix(number, base).map_err(|_| wrong())?;
-    Ok(Node::Number(value, ty))
-}
-
-/// Returns a character, or a byte.
-fn character(text: &str) -> Result<Constant, String> {
-    let wrong = || "a character in its expression is not understood".to_owned();
-    let (ty, quoted) = match text.strip_prefix('b') {
-        Some(rest) => ("u8", rest),
-        None => ("char", text),
-    };
-    let inside = quoted
-        .strip_prefix('\'')
-        .and_then(|it| it.strip_suffix('\''));
-    let inside = inside.ok_or_else(wrong)?;
-    let code = match inside.strip_prefix('\\') {
-        None => {
-            let mut all = inside.chars();
-            all.next().filter(|_| all.next().is_none()).map(u32::from)
-        }
-        Some("n") => Some(10),
-        Some("r") => Some(13),
-        Some("t") => Some(9),
-        Some("0") => Some(0),
-        Some("\\") => Some(92),
-        Some("'") => Some(39),
-        Some("\"") => Some(34),
-        Some(escape) => {
-            let digits = match escape.strip_prefix('x') {
-                Some(digits) => Some(digits).filter(|it| it.len() == 2),
-                None => escape
-                    .strip_prefix("u{")
-                    .and_then(|it| it.strip_suffix('}')),
+        (Node::Tuple(parts), _) => {
+            let part = |at: usize| match ty {
+                Type::Tuple(types) => types.get(at).cloned().unwrap_or(Type::Open),
+                ty => of_field(ty),
             };
-            digits.and_then(|it| u32::from_str_radix(&it.replace('_', ""), 16).ok())
+            let all = parts.iter().enumerate();
+            let all = all.map(|(at, it)| evaluate(it, &part(at), names));
+            Ok(SourceValue::Tuple(SourceValue::all(all, |it| it)?.into()))
         }
+        (Node::Call(path, values), _) => called(path, values, ty, names),
+        (Node::Struct(path, fields), _) => {
+            let all = fields
+                .iter()
+                .map(|(name, it)| Ok((name.clone(), evaluate(it, &Type::Field, names)?)));
+            let fields = SourceValue::all(all, |it: &(String, SourceValue)| &it.1)?;
+            let places = names.places(path)?;
+            Ok(SourceValue::Object(Arc::new(Object { places, fields })))
+        }
+        (Node::Range(from, to, inclusive), _) => {
+            let of = argument_of(ty);
+            let mut end = |it: &Option<Box<Node>>| {
+                let it = it.as_ref().map(|it| evaluate(it, &of, names));
+                Ok::<_, String>(it.transpose()?.map(Arc::new))
+            };
+            Ok(SourceValue::Range(end(from)?, end(to)?, *inclusive))
+        }
+        (Node::Field(of, name), _) => {
+            let of = evaluate(of, &Type::Open, names)?;
+            let unknown = || format!("`.{name}` of its value is not known");
+            match (of.field(name).ok_or_else(unknown)?, ty) {
+                (SourceValue::Digits(value, is_negative), Type::Primitive(ty)) => {
+                    number(ty, value, is_negative).map(SourceValue::Number)
+                }
+                // Its type is that of the struct's field.
+                (SourceValue::Digits(..) | SourceValue::Decimal(_), Type::Open) => Err(unknown()),
+                (value, _) => Ok(value),
+            }
+        }
+        (Node::Index(of, index), _) => {
+            let of = evaluate(of, &Type::Open, names)?;
+            let index = number_of(index, "usize", names)?;
+            let found = usize::try_from(index.bits)
+                .ok()
+                .and_then(|it| of.element(it));
+            found.ok_or_else(|| format!("the element {} is not known", index.bits))
+        }
+        (Node::Len(of), _) => {
+            let len = evaluate(of, &Type::Open, names)?.len();
+            let len = len.ok_or("a length that is not known")?;
+            Ok(SourceValue::Number(Constant {
+                ty: "usize",
+                bits: u128::from(len),
+            }))
+        }
+        (_, Type::Primitive(ty)) => number_of(node, ty, names).map(SourceValue::Number),
+        _ => own_number(node, names),
+    }
+}
+
+/// Computes a number whose type only its parts say.
+fn own_number(node: &Node, names: &mut dyn Names) -> Computed {
+    let own = own_type(node, names)?.ok_or("the type of its numbers is not known")?;
+    number_of(node, own, names).map(SourceValue::Number)
+}
+
+/// Returns the type of the elements of a row.
+fn element_of(ty: &Type) -> Type {
+    match ty {
+        Type::Array(of) | Type::Slice(of) => (**of).clone(),
+        ty => of_field(ty),
+    }
+}
+
+/// Returns the type of a part of a value, which a field decides on if it does on the whole.
+fn of_field(ty: &Type) -> Type {
+    match ty {
+        Type::Field => Type::Field,
+        _ => Type::Open,
+    }
+}
+
+/// Returns the type that `Option<T>` or a range is of.
+fn argument_of(ty: &Type) -> Type {
+    match ty {
+        Type::Named(_, arguments) => arguments.first().cloned().unwrap_or(Type::Open),
+        ty => of_field(ty),
+    }
+}
+
+fn reference(of: &Node, ty: &Type, names: &mut dyn Names) -> Computed {
+    let target = match ty {
+        Type::Reference(target) => (**target).clone(),
+        ty => of_field(ty),
     };
-    let most = if ty == "u8" {
-        255
-    } else {
-        u32::from(char::MAX)
-    };
-    let code = code.filter(|it| *it <= most).ok_or_else(wrong)?;
-    Ok(Constant {
-        ty,
-        bits: u128::from(code),
+    let value = evaluate(of, &target, names)?;
+    let is_row = matches!(value, SourceValue::Row(_) | SourceValue::Filled(..));
+    Ok(match (target, value) {
+        (Type::Slice(_), value) if is_row => SourceValue::Slice(Arc::new(value)),
+        // `&*text` and `&TEXT` for a `&str`, `&ROWS` for a `&[T]` that is one.
+        (Type::Str | Type::Slice(_), value @ (SourceValue::Text(_) | SourceValue::Slice(_))) => {
+            value
+        }
+        (Type::Slice(_), value @ SourceValue::Bytes(_)) => SourceValue::Slice(Arc::new(value)),
+        (_, value) => SourceValue::Reference(Arc::new(value)),
     })
+}
+
+/// Computes `Some(x)`, a tuple struct or a variant.
+fn called(path: &str, values: &[Node], ty: &Type, names: &mut dyn Names) -> Computed {
+    if matches!(path, "Some" | "Option::Some")
+        && let [value] = values
+    {
+        let value = evaluate(value, &argument_of(ty), names)?;
+        return Ok(SourceValue::Optional(Some(Arc::new(value))));
+    }
+    let all = values
+        .iter()
+        .enumerate()
+        .map(|(at, it)| Ok((at.to_string(), evaluate(it, &Type::Field, names)?)));
+    let fields = SourceValue::all(all, |it: &(String, SourceValue)| &it.1)?;
+    let places = names.places(path)?;
+    Ok(SourceValue::Object(Arc::new(Object { places, fields })))
+}
+
+fn named(path: &str, names: &mut dyn Names) -> Computed {
+    if matches!(path, "None" | "Option::None") {
+        return Ok(SourceValue::Optional(None));
+    }
+    let bare = path
+        .strip_prefix("std::")
+        .or_else(|| path.strip_prefix("core::"));
+    if let Some((ty, name)) = bare.unwrap_or(path).split_once("::")
+        && let Some(ty) = primitive(ty)
+    {
+        let bound = bound(ty, name).map(SourceValue::Number);
+        return bound.ok_or_else(|| format!("`{path}` is not known"));
+    }
+    if let Some(value) = names.constant(path)? {
+        return Ok(value);
+    }
+    let last = path.rsplit("::").next().unwrap_or_default();
+    let no_constant = || format!("`{path}` is no constant that the source shows");
+    if !last.contains(char::is_lowercase) || !last.starts_with(char::is_uppercase) {
+        return Err(no_constant());
+    }
+    let places = names.places(path).map_err(|_| no_constant())?;
+    let fields = Vec::new();
+    Ok(SourceValue::Object(Arc::new(Object { places, fields })))
 }
 
 /// Returns the type of a node that does not depend on where it is.
-fn own_type(node: &Node, find: &mut Find<'_>) -> Result<Option<&'static str>, String> {
+fn own_type(node: &Node, names: &mut dyn Names) -> Result<Option<&'static str>, String> {
     Ok(match node {
         Node::Number(_, ty) | Node::Float(_, ty) => *ty,
         Node::Known(known) => Some(known.ty),
-        Node::Path(path) => Some(named(path, find)?.ty),
-        Node::Negated(of) | Node::Inverted(of) => own_type(of, find)?,
+        Node::Path(_) | Node::Field(..) | Node::Index(..) | Node::Len(_) | Node::Target(_) => {
+            let value = evaluate(node, &Type::Open, names)?;
+            value.number().map(|it| it.ty)
+        }
+        Node::Negated(of) | Node::Inverted(of) => own_type(of, names)?,
         Node::Cast(_, to) => Some(to),
-        Node::Binary(b'<' | b'>', left, _) => own_type(left, find)?,
-        Node::Binary(_, left, right) => match own_type(left, find)? {
+        Node::Binary(b'<' | b'>', left, _) => own_type(left, names)?,
+        Node::Binary(_, left, right) => match own_type(left, names)? {
             Some(ty) => Some(ty),
-            None => own_type(right, find)?,
+            None => own_type(right, names)?,
         },
+        _ => None,
     })
 }
 
 /// Computes a node; `ty`: its type, unless it has one of its own.
-fn evaluate(node: &Node, ty: &'static str, find: &mut Find<'_>) -> Result<Constant, String> {
+fn number_of(node: &Node, ty: &'static str, names: &mut dyn Names) -> Result<Constant, String> {
     match node {
         Node::Number(value, own) => number(own.unwrap_or(ty), *value, false),
         Node::Float(text, own) => float(text, own.unwrap_or(ty)),
         Node::Known(known) => Ok(*known),
-        Node::Path(path) => named(path, find),
         Node::Negated(of) => match &**of {
             // `-128i8`
             Node::Number(value, own) => number(own.unwrap_or(ty), *value, true),
-            of => negated(evaluate(of, ty, find)?),
+            of => negated(number_of(of, ty, names)?),
         },
-        Node::Inverted(of) => inverted(evaluate(of, ty, find)?),
+        Node::Inverted(of) => inverted(number_of(of, ty, names)?),
         Node::Cast(of, to) => {
-            let inner = match (own_type(of, find)?, &**of) {
+            let inner = match (own_type(of, names)?, &**of) {
                 (Some(ty), _) => ty,
                 (None, Node::Float(..)) => "f64",
                 // A literal takes the type of the cast.
@@ -349,18 +318,36 @@ fn evaluate(node: &Node, ty: &'static str, find: &mut Find<'_>) -> Result<Consta
                 (None, Node::Number(..)) if *to == "char" => "u8",
                 (None, _) => "i32",
             };
-            cast(evaluate(of, inner, find)?, to)
+            cast(number_of(of, inner, names)?, to)
         }
         Node::Binary(sign @ (b'<' | b'>'), left, right) => {
-            let by = own_type(right, find)?.unwrap_or("i32");
-            let left = evaluate(left, ty, find)?;
-            shifted(*sign, left, evaluate(right, by, find)?)
+            let by = own_type(right, names)?.unwrap_or("i32");
+            let left = number_of(left, ty, names)?;
+            shifted(*sign, left, number_of(right, by, names)?)
         }
         Node::Binary(sign, left, right) => {
-            let ty = own_type(node, find)?.unwrap_or(ty);
-            let left = evaluate(left, ty, find)?;
-            combined(*sign, left, evaluate(right, ty, find)?)
+            let ty = own_type(node, names)?.unwrap_or(ty);
+            let left = number_of(left, ty, names)?;
+            combined(*sign, left, number_of(right, ty, names)?)
         }
+        node => {
+            let value = evaluate(node, &Type::Primitive(ty), names)?;
+            value
+                .number()
+                .ok_or_else(|| "it computes with what is no number".to_owned())
+        }
+    }
+}
+
+/// Returns a number with a point for a field, whether that is an `f32` or an `f64`.
+fn decimal(text: &str, is_negative: bool) -> Computed {
+    let wide = float(text, "f64")?.bits as u64;
+    let narrow = float(text, "f32").map(|it| it.bits as u32);
+    let is_one = narrow.is_ok_and(|it| it == (f64::from_bits(wide) as f32).to_bits());
+    let sign = u64::from(is_negative) << 63;
+    match is_one {
+        true => Ok(SourceValue::Decimal(wide | sign)),
+        false => Err(format!("`{text}` is rounded twice")),
     }
 }
 
@@ -380,17 +367,4 @@ fn float(text: &str, ty: &'static str) -> Result<Constant, String> {
     };
     let bits = bits.ok_or_else(|| format!("`{text}` is no `{ty}`"))?;
     Ok(Constant { ty, bits })
-}
-
-fn named(path: &str, find: &mut Find<'_>) -> Result<Constant, String> {
-    let bare = path
-        .strip_prefix("std::")
-        .or_else(|| path.strip_prefix("core::"));
-    if let Some((ty, name)) = bare.unwrap_or(path).split_once("::")
-        && let Some(ty) = primitive(ty)
-    {
-        let bound = bound(ty, name);
-        return bound.ok_or_else(|| format!("`{path}` is not known"));
-    }
-    find(path)
 }

@@ -1,8 +1,10 @@
 //! The files of a crate, found from the file of a line as rustc finds them from the root of the crate.
 
 use super::find::{Finder, Outside};
-use super::scopes::{Attribute, ItemKind, Outline, ScopeKind};
-use super::{Constant, Consts, Source};
+use super::meanings::{Budget, Follower, Rows};
+use super::scopes::{Attribute, Item, ItemKind, Outline, ScopeKind};
+use super::values::SourceValue;
+use super::{Consts, Source};
 use crate::images::modules::Loaded;
 use dwarf::FileAddr;
 use std::cell::RefCell;
@@ -22,17 +24,19 @@ type Names = Vec<String>;
 pub(super) struct Crate<'a> {
     consts: &'a Consts,
     loaded: &'a Loaded,
+    /// The names that it may have in the debug info.
+    pub(super) names: Vec<String>,
     root: PathBuf,
     /// The constants that were asked for; `None`: their search has not ended.
-    asked: RefCell<Vec<(Names, Option<Option<Constant>>)>>,
+    asked: RefCell<Vec<(Names, Option<Option<SourceValue>>)>>,
 }
 
 /// A module: of a file, or inline.
-struct Place {
-    source: Arc<Source>,
-    file: PathBuf,
+pub(super) struct Place {
+    pub(super) source: Arc<Source>,
+    pub(super) file: PathBuf,
     /// The module's scope in the file.
-    scope: usize,
+    pub(super) scope: usize,
     /// The folder of the files of its modules.
     folder: PathBuf,
 }
@@ -44,9 +48,10 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> Crate<'a> {
-    /// Returns the crate of the file of a line, whose code is at an address, and the path of the file's module; `None`
-    /// if the crate's root is not certain.
+    /// Returns the crate of the file of a line, by the names that it may have, whose code is at an address, and the
+    /// path of the file's module; `None` if the crate's root is not certain.
     pub(super) fn of(
+        names: &[String],
         consts: &'a Consts,
         loaded: &'a Loaded,
         addr: FileAddr,
@@ -57,6 +62,7 @@ impl<'a> Crate<'a> {
             let of = Crate {
                 consts,
                 loaded,
+                names: names.to_vec(),
                 root,
                 asked: RefCell::default(),
             };
@@ -83,11 +89,7 @@ impl<'a> Crate<'a> {
         let names = names.iter().map(|it| it.to_str().map(str::to_owned));
         let mut names: Names = names.collect::<Option<_>>()?;
         names.pop_if(|last| last == "mod");
-        let mut place = self.start().ok()?;
-        for name in &names {
-            // An attribute on the module does not matter: its code runs.
-            place = self.enter(&place, name, true).ok()??;
-        }
+        let place = self.module(&names).ok()??;
         (place.file == file).then_some(names)
     }
 
@@ -107,6 +109,18 @@ impl<'a> Crate<'a> {
         })
     }
 
+    /// Returns the module at a path, whose code runs: attributes do not matter; `None` if the source shows none.
+    pub(super) fn module(&self, path: &[String]) -> Result<Option<Place>, String> {
+        let mut place = self.start()?;
+        for name in path {
+            match self.enter(&place, name, true)? {
+                Some(next) => place = next,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(place))
+    }
+
     /// Returns a module of a module; `None` if the source shows none of that name.
     fn enter(&self, of: &Place, name: &str, is_compiled: bool) -> Result<Option<Place>, String> {
         let outline = of.source.outline.as_ref().map_err(Clone::clone)?;
@@ -114,6 +128,7 @@ impl<'a> Crate<'a> {
             Attribute::Harmless => Ok(()),
             Attribute::Cfg if is_compiled => Ok(()),
             Attribute::Cfg => Err(format!("`#[cfg]` decides on the module `{name}`")),
+            Attribute::Absent => Err(format!("`#[cfg]` leaves out the module `{name}`")),
             Attribute::Other(other) => Err(format!("`#[{other}]` may change the module `{name}`")),
         };
         let folder = of.folder.join(name);
@@ -151,7 +166,7 @@ impl<'a> Crate<'a> {
     }
 
     /// Returns the constant at a path from the root; `None` if there is none.
-    fn find(&self, path: &[String]) -> Result<Option<Constant>, String> {
+    fn find(&self, path: &[String]) -> Result<Option<SourceValue>, String> {
         let (mut place, mut rest) = (self.start()?, path);
         while let [name, behind @ ..] = rest
             && !behind.is_empty()
@@ -180,12 +195,19 @@ impl<'a> Crate<'a> {
 }
 
 impl Place {
-    fn text_of(&self, bytes: &Range<u32>) -> &str {
+    pub(super) fn text_of(&self, bytes: &Range<u32>) -> &str {
         text_of(&self.source, bytes)
     }
 
+    /// Returns what `type NAME = ..;` says of a declaration; `None` if it is no alias.
+    pub(super) fn alias(&self, item: &Item) -> Option<&str> {
+        let rest = self.source.text.get(item.name.end as usize..)?;
+        let target = rest.trim_start().strip_prefix('=')?;
+        target.split(';').next()
+    }
+
     /// Returns the inline module of a name.
-    fn inline(&self, outline: &Outline, name: &str) -> Result<Option<usize>, String> {
+    pub(super) fn inline(&self, outline: &Outline, name: &str) -> Result<Option<usize>, String> {
         let scopes = outline.scopes.iter().enumerate().skip(1);
         let mut all = scopes.filter(|(_, it)| {
             it.parent == self.scope
@@ -199,7 +221,7 @@ impl Place {
     }
 
     /// Returns the attribute of `mod NAME;`.
-    fn declared<'o>(
+    pub(super) fn declared<'o>(
         &self,
         outline: &'o Outline,
         name: &str,
@@ -219,13 +241,13 @@ impl Outside for View<'_> {
         &self.home
     }
 
-    fn value(&self, path: &[String]) -> Result<Option<Constant>, String> {
+    fn value(&self, path: &[String]) -> Result<Option<SourceValue>, String> {
         let asked = &self.of.asked;
         let known = asked
             .borrow()
             .iter()
             .find(|(it, _)| it == path)
-            .map(|it| it.1);
+            .map(|it| it.1.clone());
         if let Some(known) = known {
             // Modules may import all of each other.
             return Ok(known.flatten());
@@ -237,9 +259,19 @@ impl Outside for View<'_> {
         asked.borrow_mut().push((path.to_vec(), None));
         let found = self.of.find(path)?;
         if let Some(entry) = asked.borrow_mut().get_mut(number) {
-            entry.1 = Some(found);
+            entry.1 = Some(found.clone());
         }
         Ok(found)
+    }
+
+    fn places(&self, finder: &Finder<'_>, path: &str, around: &[usize]) -> Result<Rows, String> {
+        let follower = Follower {
+            of: self.of,
+            home: &self.home,
+            function: &[],
+            budget: Budget::default(),
+        };
+        follower.in_scopes_of(finder, path, around)
     }
 }
 

@@ -1,9 +1,13 @@
 //! Finds the constant that a name means at a line of a source file, by Rust's rules of scopes.
 
+use super::compute;
 use super::imports::imports;
+use super::in_scopes::InScopes;
+use super::meanings::Rows;
+use super::parameters::Part;
 use super::scopes::{Attribute, Item, ItemKind, Outline, Scope, ScopeKind};
 use super::tokens::{Kind, Token, tokens};
-use super::{Constant, compute};
+use super::values::SourceValue;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -19,9 +23,11 @@ pub(super) struct Finder<'a> {
     around: Vec<usize>,
     /// Blocks that begin or end on the line: it may be in them or not.
     unclear: Vec<usize>,
-    known: BTreeMap<u32, Constant>,
+    known: BTreeMap<u32, SourceValue>,
     /// The constants that are being computed.
     open: Vec<u32>,
+    /// The path of the frame's function in the debug info.
+    pub(super) instance: Vec<Part>,
     /// The other files, if the crate is known.
     pub(super) outside: Option<&'a dyn Outside>,
 }
@@ -35,7 +41,13 @@ pub(super) trait Outside {
     ///
     /// # Errors
     /// There is one, but its value is not certain; why.
-    fn value(&self, path: &[String]) -> Result<Option<Constant>, String>;
+    fn value(&self, path: &[String]) -> Result<Option<SourceValue>, String>;
+
+    /// Returns the places in the debug info that a path may mean in scopes of a file, innermost first.
+    ///
+    /// # Errors
+    /// The source does not say; why.
+    fn places(&self, finder: &Finder<'_>, path: &str, around: &[usize]) -> Result<Rows, String>;
 }
 
 /// The meaning of a name.
@@ -44,6 +56,8 @@ pub(super) enum Meaning<'a> {
     Own(&'a Item),
     /// The constant at a path from the root of the crate.
     Other(Vec<String>),
+    /// What the instance that runs has for a parameter.
+    Argument(SourceValue),
 }
 
 impl Meaning<'_> {
@@ -99,6 +113,7 @@ impl<'a> Finder<'a> {
             unclear: Vec::new(),
             known: BTreeMap::new(),
             open: Vec::new(),
+            instance: Vec::new(),
             outside: None,
         };
         finder.around = finder.ancestors(module);
@@ -144,6 +159,11 @@ impl<'a> Finder<'a> {
         found.strip_prefix("r#").unwrap_or(found)
     }
 
+    /// Returns the text of the file from a byte on.
+    pub(super) fn text_from(&self, start: u32) -> &'a str {
+        self.text.get(start as usize..).unwrap_or_default()
+    }
+
     /// Returns whether a scope is that of `macro_rules!`.
     fn defines_macro(&self, scope: &Scope) -> bool {
         scope.kind == ScopeKind::Macro && self.text_of(&scope.name) == "macro_rules"
@@ -154,12 +174,13 @@ impl<'a> Finder<'a> {
         scope.ok_or_else(|| "its scope is unknown".to_owned())
     }
 
-    /// Returns the value of a constant by its path, as the line sees it; `None`: the file has none.
-    ///
-    /// # Errors
-    /// It has one whose value, or meaning, is not certain; why.
-    pub(super) fn value(&mut self, path: &str) -> Result<Option<Constant>, String> {
-        let name = path.rsplit("::").next().unwrap_or(path);
+    /// The scopes around the line, innermost first.
+    pub(super) fn around(&self) -> &[usize] {
+        &self.around
+    }
+
+    /// Refuses a name that a block declares which the line may be in or not.
+    pub(super) fn check_unclear(&self, name: &str) -> Result<(), String> {
         for number in &self.unclear {
             if self.mentions(*number, name)? {
                 return Err(format!(
@@ -167,6 +188,16 @@ impl<'a> Finder<'a> {
                 ));
             }
         }
+        Ok(())
+    }
+
+    /// Returns the value of a constant by its path, as the line sees it; `None`: the file has none.
+    ///
+    /// # Errors
+    /// It has one whose value, or meaning, is not certain; why.
+    pub(super) fn value(&mut self, path: &str) -> Result<Option<SourceValue>, String> {
+        let name = path.rsplit("::").next().unwrap_or(path);
+        self.check_unclear(name)?;
         let around = self.around.clone();
         match self.resolve(path, &around)? {
             Some(meaning) => self.value_of_meaning(meaning),
@@ -174,18 +205,22 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn value_of_meaning(&mut self, meaning: Meaning<'a>) -> Result<Option<Constant>, String> {
+    pub(super) fn value_of_meaning(
+        &mut self,
+        meaning: Meaning<'a>,
+    ) -> Result<Option<SourceValue>, String> {
         match (meaning, self.outside) {
             (Meaning::Own(item), _) => self.value_of(item).map(Some),
             (Meaning::Other(path), Some(outside)) => outside.value(&path),
             (Meaning::Other(_), None) => Ok(None),
+            (Meaning::Argument(value), _) => Ok(Some(value)),
         }
     }
 
-    fn value_of(&mut self, item: &'a Item) -> Result<Constant, String> {
+    fn value_of(&mut self, item: &'a Item) -> Result<SourceValue, String> {
         let (key, name) = (item.name.start, self.text_of(&item.name));
         if let Some(known) = self.known.get(&key) {
-            return Ok(*known);
+            return Ok(known.clone());
         }
         if self.open.contains(&key) || self.open.len() >= MAX_DEPTH || self.known.len() > MAX_CONSTS
         {
@@ -195,19 +230,17 @@ impl<'a> Finder<'a> {
         let rest = self.text.get(item.name.end as usize..).unwrap_or_default();
         let around = self.ancestors(item.scope);
         self.open.push(key);
-        let value = compute::value(rest, &mut |path| {
-            let other = match self.resolve(path, &around)? {
-                Some(other) => self.value_of_meaning(other)?,
-                None => None,
-            };
-            other.ok_or_else(|| format!("`{path}` is no constant that the source shows"))
-        });
+        let mut names = InScopes {
+            finder: self,
+            around: &around,
+        };
+        let value = compute::value(rest, &mut names);
         self.open.pop();
         let value = value.map_err(|why| match self.open.is_empty() {
             true => format!("{why} (line {})", item.line),
             false => format!("`{name}`: {why}"),
         })?;
-        self.known.insert(key, value);
+        self.known.insert(key, value.clone());
         Ok(value)
     }
 
@@ -216,6 +249,7 @@ impl<'a> Finder<'a> {
         let refuse = |what: &str, attribute: &Attribute| match attribute {
             Attribute::Harmless => Ok(()),
             Attribute::Cfg => Err(format!("`#[cfg]` decides on {what}")),
+            Attribute::Absent => Err(format!("`#[cfg]` leaves out {what}")),
             Attribute::Other(name) => Err(format!("`#[{name}]` may change {what}")),
         };
         refuse("it", &item.attribute)?;
@@ -250,7 +284,10 @@ impl<'a> Finder<'a> {
         for number in around {
             let scope = self.scope(*number)?;
             if self.has_parameter(scope, name)? {
-                return Err(format!("`{name}` is a parameter of generic code"));
+                let value = self.parameter(*number, name).map(Meaning::Argument);
+                return value.map(Some).ok_or_else(|| {
+                    format!("`{name}` is a parameter of generic code, and the instance's name does not say it")
+                });
             }
             if matches!(scope.kind, ScopeKind::Impl { .. } | ScopeKind::Trait) {
                 continue;

@@ -5,15 +5,23 @@
 //! literals, other such constants and arithmetic.
 
 mod associated;
+mod attributes;
+mod cfg;
 mod compute;
 mod crates;
 mod find;
 mod imports;
+mod in_scopes;
+mod literals;
+mod meanings;
 mod numbers;
 mod outline;
+mod parameters;
 mod paths;
 mod scopes;
+mod syntax;
 mod tokens;
+mod values;
 
 use crate::ids::ModuleId;
 use crate::images::modules::Loaded;
@@ -21,13 +29,17 @@ use crates::Crate;
 use dwarf::{FileAddr, Function, Language, SourceFile, SourceLocation};
 use find::{Finder, Outside};
 use md5::{Digest, Md5};
+use meanings::{Budget, Follower};
+use parameters::parts_of;
 
 use rustc_hash::FxHashMap;
-use scopes::{Item, ItemKind, Outline};
+use scopes::{Item, ItemKind, Outline, ScopeKind};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
+
+pub use values::{Object, SourceValue};
 
 /// Maximum size in bytes of a source file.
 const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -73,7 +85,7 @@ impl Consts {
         function: &Function,
         (addr, depth): (FileAddr, usize),
         name: &str,
-    ) -> Result<Option<Constant>, String> {
+    ) -> Result<Option<SourceValue>, String> {
         let last = name.rsplit("::").next().unwrap_or(name);
         let is_constant = last.starts_with(|it: char| it.is_uppercase() || it == '_')
             && last.contains(char::is_uppercase)
@@ -81,17 +93,59 @@ impl Consts {
         if function.language != Language::Rust || !is_constant {
             return Ok(None);
         }
-        let Some((place, function)) = position(loaded, function, addr, depth) else {
+        let Some(place) = line_of(loaded, function, addr, depth) else {
             return Ok(None);
         };
         let Some(source) = self.source(loaded, &place.file) else {
             return Ok(None);
         };
-        let of = || Crate::of(self, loaded, addr, &place.file.path);
-        source.constant(name, &function, place.line, of).map_err(|why| {
+        let path = function_path(function, addr, depth);
+        let names = crate_names(path);
+        let of = || Crate::of(&names, self, loaded, addr, &place.file.path);
+        source.constant(name, path, place.line, of).map_err(|why| {
             let file = place.file.path.display();
             format!("cannot tell the value of the const `{name}` from {file}: {why}; write its value instead")
         })
+    }
+
+    /// Returns the places in the debug info that a path may mean in a frame of Rust, by the declarations and `use`
+    /// of the source: what exists of the first row that has any. The first question about a file reads it.
+    ///
+    /// # Errors
+    /// The source does not say; why.
+    pub(crate) fn places(
+        &self,
+        loaded: &Loaded,
+        function: &Function,
+        (addr, depth): (FileAddr, usize),
+        path: &str,
+    ) -> Result<Vec<Vec<String>>, String> {
+        let is_path = path.starts_with(|it: char| it.is_alphabetic() || matches!(it, '_' | ':'));
+        if function.language != Language::Rust || !is_path || path.contains(['<', ' ']) {
+            return Ok(Vec::new());
+        }
+        let unknown = || "the file of the frame's line is not known".to_owned();
+        let place = line_of(loaded, function, addr, depth).ok_or_else(unknown)?;
+        let function = function_path(function, addr, depth);
+        let own = names_of(function);
+        let name = own.last().map_or("", String::as_str);
+        let source = self.source(loaded, &place.file).ok_or_else(unknown)?;
+        let outline = source.outline.as_ref().map_err(Clone::clone)?;
+        if let Some(why) = &source.stale {
+            return Err(why.clone());
+        }
+        let finder = Finder::at(&source.text, outline, name, place.line)?;
+        let unknown = || "the root of the file's crate is not known".to_owned();
+        let names = crate_names(function);
+        let of = Crate::of(&names, self, loaded, addr, &place.file.path);
+        let (of, home) = of.ok_or_else(unknown)?;
+        let follower = Follower {
+            of: &of,
+            home: &home,
+            function: &own,
+            budget: Budget::default(),
+        };
+        follower.at_line(&finder, path)
     }
 
     /// Returns the source file at a path; `None` if it cannot be read. The line table has its checksum if it has code.
@@ -152,13 +206,40 @@ fn stale(bytes: &[u8], file: &SourceFile, modified: SystemTime, program: &Path) 
     }
 }
 
-/// Returns the line of a frame in its own function, and that function's bare name.
-fn position(
+/// Returns the path of the function of a frame.
+fn function_path(function: &Function, addr: FileAddr, depth: usize) -> &str {
+    let frames = function.frames_at(addr);
+    frames.get(depth).map_or("", |it| it.name)
+}
+
+/// Returns the names that the crate of a function may have: the path of a method of a trait is
+/// `<Type as Trait>::name`, of which either may be of another crate.
+fn crate_names(path: &str) -> Vec<String> {
+    let is_part = |it: char| it.is_alphanumeric() || matches!(it, '_' | ':');
+    let paths = path.split(|it| !is_part(it)).filter(|it| it.contains("::"));
+    let firsts = paths.filter_map(|it| it.split("::").next());
+    let is_name = |it: &&str| it.starts_with(char::is_alphabetic);
+    let is_own = |it: &&str| !matches!(*it, "core" | "alloc" | "std");
+    let mut names: Vec<String> = match path.starts_with(char::is_alphabetic) {
+        true => firsts.take(1).map(str::to_owned).collect(),
+        false => firsts
+            .filter(is_name)
+            .filter(is_own)
+            .map(str::to_owned)
+            .collect(),
+    };
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Returns the line of a frame in its own function.
+fn line_of(
     loaded: &Loaded,
     function: &Function,
     addr: FileAddr,
     depth: usize,
-) -> Option<(SourceLocation, String)> {
+) -> Option<SourceLocation> {
     let frames = function.frames_at(addr);
     let frame = frames.get(depth)?;
     let declaration = match frame.inlined {
@@ -171,46 +252,28 @@ fn position(
         None => loaded.module.place_at(addr)?,
     };
     let is_own = declaration.is_none_or(|it| it.file.path == place.file.path);
-    is_own.then(|| (place, bare_name(frame.name)))
+    is_own.then_some(place)
 }
 
-/// Returns the last name of a function's path without parameters; of a closure that of the function
-/// around it.
-fn bare_name(path: &str) -> String {
-    let (mut depth, mut parts, mut before) = (0usize, vec![String::new()], ' ');
-    for it in path.chars() {
-        match it {
-            '<' => depth += 1,
-            '>' if before != '-' => depth = depth.saturating_sub(1),
-            ':' if depth == 0 && before == ':' => parts.push(String::new()),
-            ':' => {}
-            it if depth == 0 => {
-                if let Some(part) = parts.last_mut() {
-                    part.push(it);
-                }
-            }
-            _ => {}
-        }
-        before = it;
-    }
-    let is_name = |part: &&String| !part.is_empty() && !part.starts_with('{');
-    parts
-        .iter()
-        .rev()
-        .find(is_name)
-        .cloned()
-        .unwrap_or_default()
+/// Returns the names of a function's path without parameters; of a closure those of the function around it.
+fn names_of(path: &str) -> Vec<String> {
+    let parts = parts_of(path).into_iter();
+    let mut names: Vec<String> = parts.map(|it| it.0).collect();
+    let is_name = |part: &String| !part.is_empty() && !part.starts_with('{');
+    let count = names.iter().rposition(is_name).map_or(0, |last| last + 1);
+    names.truncate(count);
+    names
 }
 
 impl Source {
-    /// Returns the constant that a path means at a line of a function; `of` returns the file's crate.
+    /// Returns the constant that a path means at a line of a function, by its path; `of` returns the file's crate.
     fn constant<'c>(
         &self,
         name: &str,
         function: &str,
         line: u32,
         of: impl FnOnce() -> Option<(Crate<'c>, Vec<String>)>,
-    ) -> Result<Option<Constant>, String> {
+    ) -> Result<Option<SourceValue>, String> {
         let last = name.rsplit("::").next().unwrap_or(name);
         let outline = match &self.outline {
             Ok(outline) => outline,
@@ -226,7 +289,13 @@ impl Source {
                 ItemKind::Type | ItemKind::Module | ItemKind::Other => false,
             }
         };
-        if !name.contains("::") && !outline.items.iter().any(may_be) {
+        let in_header = |scope: &scopes::Scope| {
+            let header = scope.header.start as usize..scope.header.end as usize;
+            matches!(scope.kind, ScopeKind::Function | ScopeKind::Impl { .. })
+                && self.text.get(header).is_some_and(|it| it.contains(last))
+        };
+        let is_parameter = || outline.scopes.iter().any(in_header);
+        if !name.contains("::") && !outline.items.iter().any(may_be) && !is_parameter() {
             return Ok(None);
         }
         if let Some(why) = &self.stale {
@@ -236,11 +305,13 @@ impl Source {
             let bytes = it.name.start as usize..it.name.end as usize;
             self.text.get(bytes).is_some_and(|text| text.contains(last))
         });
-        let mut finder = match Finder::at(&self.text, outline, function, line) {
+        let bare = names_of(function).pop().unwrap_or_default();
+        let mut finder = match Finder::at(&self.text, outline, &bare, line) {
             Ok(finder) => finder,
             Err(_) if !is_shown => return Ok(None),
             Err(why) => return Err(why),
         };
+        finder.instance = parts_of(function);
         let of = of();
         let view = of.as_ref().map(|(of, home)| of.view(home.clone()));
         finder.outside = view.as_ref().map(|it| it as &dyn Outside);

@@ -44,10 +44,10 @@ struct Open {
     ends: bool,
 }
 
-struct Reader<'a> {
-    text: &'a str,
-    tokens: &'a [Token],
-    at: usize,
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    pub(super) tokens: &'a [Token],
+    pub(super) at: usize,
     open: Vec<Open>,
     outline: Outline,
 }
@@ -84,34 +84,16 @@ fn is_keyword(word: &str) -> bool {
     )
 }
 
-/// Returns whether an attribute leaves an item as it is written.
-fn is_harmless(name: &str) -> bool {
-    matches!(
-        name,
-        "allow"
-            | "expect"
-            | "warn"
-            | "deny"
-            | "forbid"
-            | "doc"
-            | "deprecated"
-            | "must_use"
-            | "macro_use"
-            | "inline"
-            | "rustfmt"
-    )
-}
-
 impl<'a> Reader<'a> {
-    fn word(&self, at: usize) -> &'a str {
+    pub(super) fn word(&self, at: usize) -> &'a str {
         self.tokens.get(at).map_or("", |it| it.text(self.text))
     }
 
-    fn is(&self, at: usize, sign: u8) -> bool {
+    pub(super) fn is(&self, at: usize, sign: u8) -> bool {
         self.tokens.get(at).is_some_and(|it| it.is(sign))
     }
 
-    fn opens(&self, at: usize) -> bool {
+    pub(super) fn opens(&self, at: usize) -> bool {
         self.tokens.get(at).is_some_and(Token::opens)
     }
 
@@ -195,6 +177,11 @@ impl<'a> Reader<'a> {
         attribute: Attribute,
     ) -> Result<(), String> {
         let line = self.tokens.get(self.at).map_or(0, |it| it.line);
+        // No name means what is left out.
+        let name = match attribute {
+            Attribute::Absent => name.start..name.start,
+            _ => name,
+        };
         let number = self.push_scope(kind, name, header, attribute, line..line)?;
         self.push_open(b'}', number, true)
     }
@@ -239,7 +226,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips a group from its opening token.
-    fn skip_group(&mut self) -> Result<(), String> {
+    pub(super) fn skip_group(&mut self) -> Result<(), String> {
         let mut depth = 0usize;
         while let Some(token) = self.tokens.get(self.at) {
             self.at += 1;
@@ -273,49 +260,6 @@ impl<'a> Reader<'a> {
         let lines = start.line..end.line;
         self.push_scope(ScopeKind::Macro, name, all, Attribute::Harmless, lines)?;
         Ok(is_block)
-    }
-
-    /// Reads the attributes before an item.
-    fn attributes(&mut self) -> Result<Attribute, String> {
-        let mut found = Attribute::Harmless;
-        while self.is(self.at, b'#') {
-            let is_inner = self.is(self.at + 1, b'!');
-            let open = self.at + 1 + usize::from(is_inner);
-            if !self.is(open, b'[') {
-                break;
-            }
-            let name = self.word(open + 1);
-            self.at = open;
-            self.skip_group()?;
-            match name {
-                _ if is_inner || is_harmless(name) => {}
-                "cfg_attr" if self.adds_harmless_attributes(open + 2)? => {}
-                "cfg" if found == Attribute::Harmless => found = Attribute::Cfg,
-                "cfg" => {}
-                name => found = Attribute::Other(name.chars().take(64).collect()),
-            }
-        }
-        Ok(found)
-    }
-
-    /// Returns whether the group at a token, behind `cfg_attr`, adds only attributes that change nothing.
-    fn adds_harmless_attributes(&mut self, group: usize) -> Result<bool, String> {
-        let end = std::mem::replace(&mut self.at, group + 1);
-        let mut is_predicate = true;
-        let mut all = true;
-        while self.at + 1 < end {
-            if self.opens(self.at) {
-                self.skip_group()?;
-                continue;
-            }
-            if self.is(self.at, b',') {
-                is_predicate = false;
-                all &= self.is(self.at + 1, b')') || is_harmless(self.word(self.at + 1));
-            }
-            self.at += 1;
-        }
-        self.at = end;
-        Ok(all && !is_predicate)
     }
 
     /// Skips `pub(..)`, `unsafe` and others before the keyword of an item.
@@ -422,6 +366,9 @@ impl<'a> Reader<'a> {
     ) -> Result<(), String> {
         if self.outline.items.len() >= MAX_SCOPES {
             return Err("it declares too much".to_owned());
+        }
+        if attribute == Attribute::Absent {
+            return Ok(());
         }
         let line = self.tokens.get(at).map_or(0, |it| it.line);
         let scope = self.scope();

@@ -87,13 +87,7 @@ impl<'a> Finder<'a> {
             return Ok(None);
         };
         let mut names = outside.home().to_vec();
-        let inline = self.ancestors(module);
-        for number in inline.iter().rev().filter(|it| **it != 0) {
-            let scope = self.scope(*number)?;
-            if scope.kind == ScopeKind::Module {
-                names.push(self.text_of(&scope.name).to_owned());
-            }
-        }
+        names.extend(self.inline_modules(module)?);
         let mut rest = path;
         match path {
             ["crate", behind @ ..] => {
@@ -119,6 +113,39 @@ impl<'a> Finder<'a> {
         }
         names.extend(rest.iter().map(|it| (*it).to_owned()));
         Ok(Some(names))
+    }
+
+    /// Returns the names of the inline modules of this file around a scope, outermost first.
+    pub(super) fn inline_modules(&self, scope: usize) -> Result<Vec<String>, String> {
+        let mut names = Vec::new();
+        for number in self.ancestors(scope).iter().rev().filter(|it| **it != 0) {
+            let scope = self.scope(*number)?;
+            if scope.kind == ScopeKind::Module {
+                names.push(self.text_of(&scope.name).to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Returns what `type NAME = ..;` says in the innermost of the scopes that declares the name.
+    pub(super) fn alias(&self, name: &str, around: &[usize]) -> Option<&'a str> {
+        for number in around {
+            let scope = self.scope(*number).ok()?;
+            let mut items = self.outline.items.iter();
+            let found = items.find(|it| {
+                it.scope == *number && it.kind == ItemKind::Type && self.text_of(&it.name) == name
+            });
+            if let Some(item) = found {
+                let rest = self.text_from(item.name.end);
+                let rest = rest.trim_start().strip_prefix('=')?;
+                let is_certain = item.attribute == Attribute::Harmless;
+                return rest.split(';').next().filter(|_| is_certain);
+            }
+            if self.mentions(*number, name).ok()? || scope.kind == ScopeKind::Module {
+                return None;
+            }
+        }
+        None
     }
 
     /// Returns the path of the name that a scope imports.

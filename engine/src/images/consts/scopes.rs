@@ -26,6 +26,8 @@ pub(super) enum Attribute {
     Harmless,
     /// If it is compiled at all.
     Cfg,
+    /// It is left out.
+    Absent,
     /// An attribute with this name may change it.
     Other(String),
 }

@@ -1,9 +1,9 @@
 use super::find::Finder;
 use super::outline::outline;
-use super::{Constant, bare_name};
+use super::{SourceValue, names_of};
 
 /// Returns the value of a constant at the line that has `//@`, in the function `f`.
-fn value(text: &str, name: &str) -> Result<Option<Constant>, String> {
+fn value(text: &str, name: &str) -> Result<Option<SourceValue>, String> {
     let line = text.lines().position(|it| it.contains("//@")).unwrap_or(0);
     let outline = outline(text)?;
     Finder::at(text, &outline, "f", line as u32 + 1)?.value(name)
@@ -12,7 +12,8 @@ fn value(text: &str, name: &str) -> Result<Option<Constant>, String> {
 /// Returns the text of a value: `12 u8`, `none` or the reason.
 fn shown(text: &str, name: &str) -> String {
     match value(text, name) {
-        Ok(Some(value)) => format!("{} {}", value.bits, value.ty),
+        Ok(Some(SourceValue::Number(value))) => format!("{} {}", value.bits, value.ty),
+        Ok(Some(value)) => format!("{value:?}"),
         Ok(None) => "none".to_owned(),
         Err(why) => why,
     }
@@ -86,12 +87,30 @@ fn what_is_not_certain_is_refused() {
         ("u8 = 1.0", "no `u8`"),
         ("f64 = 0.0 / 0.0", "of `f64`"),
         ("u8 = f(1)", "`(` in its expression"),
-        ("u8 = a.b", "is no literal"),
+        ("u8 = a.b", "`a` is no constant"),
         ("u8 = 1 == 1", "`==` in its expression"),
         ("u8 = if true { 1 } else { 2 }", "is no literal"),
         ("u8 = A", "too many others"),
-        ("&str = \"a\"", "its type is no number"),
-        ("Vec<u8> = 1", "its type is no number"),
+        ("Vec<u8> = 1", "the type of its numbers is not known"),
+        ("[Unknown; 1] = [1]", "the type of its numbers is not known"),
+        (
+            "(u8, Unknown) = (1, -2)",
+            "the type of its numbers is not known",
+        ),
+        ("[u8; 2] = [1, 300]", "does not fit into `u8`"),
+        ("Unknown = 1u8", "its type `Unknown` is not known"),
+        ("u8 = \"a\"", "its value is no `u8`"),
+        ("u8 = (1u8, 2u8)", "its value is no `u8`"),
+        ("u8 = [1u8, 2u8][2]", "the element 2 is not known"),
+        ("u8 = (1u8, 2u8).2", "`.2` of its value is not known"),
+        (
+            "u8 = X { a: 1 }.a",
+            "the root of the file's crate is not known",
+        ),
+        ("usize = 1.len()", "the type of its numbers is not known"),
+        ("u8 = \"a\".x()", "is no literal"),
+        ("fn() = f", "its type `fn` is not computed"),
+        ("&dyn T = &1", "its type `dyn` is not computed"),
         ("u8 = ", "not complete"),
         ("u8 = 1 +", "not complete"),
         ("u8 = (1", "a bracket has no end"),
@@ -109,6 +128,66 @@ fn what_is_not_certain_is_refused() {
     assert!(computed(&groups).contains("too long"));
     let signs = format!("u64 = {}1", "!".repeat(2000));
     assert!(computed(&signs).contains("too long"));
+}
+
+#[test]
+fn values_are_made_of_others() {
+    let number = |ty: &str, bits: u32| format!("Number(Constant {{ ty: {ty:?}, bits: {bits} }})");
+    let (one, two) = (number("u8", 1), number("u8", 2));
+    for (declared, expected) in [
+        ("&str = \"a\\n\"", "Text(\"a\\n\")".to_owned()),
+        (
+            "&'static [u8] = b\"a\\xff\"",
+            "Slice(Bytes([97, 255]))".to_owned(),
+        ),
+        ("&[u8; 1] = b\"a\"", "Bytes([97])".to_owned()),
+        ("[u8; 2] = [1, 2]", format!("Row([{one}, {two}])")),
+        ("[u8; 9] = [1; 3 * 3]", format!("Filled({one}, 9)")),
+        ("&[u8] = &[1, 2,]", format!("Slice(Row([{one}, {two}]))")),
+        ("&[u8; 1] = &[1]", format!("Reference(Row([{one}]))")),
+        (
+            "(u8, &str) = (1, \"\")",
+            format!("Tuple([{one}, Text(\"\")])"),
+        ),
+        ("(u8,) = (1,)", format!("Tuple([{one}])")),
+        ("() = ()", "Tuple([])".to_owned()),
+        (
+            "Range<u8> = 1..2",
+            format!("Range(Some({one}), Some({two}), false)"),
+        ),
+        (
+            "RangeInclusive<u8> = 1..=2",
+            format!("Range(Some({one}), Some({two}), true)"),
+        ),
+        ("Option<u8> = Some(2)", format!("Optional(Some({two}))")),
+        ("Option<Vec<u8>> = None", "Optional(None)".to_owned()),
+        ("u8 = (7u8, [1u8, 2u8]).1[1] - 1", "1 u8".to_owned()),
+        (
+            "usize = \"\u{e9}a\".len() + [0u8; 4].len()",
+            "7 usize".to_owned(),
+        ),
+        ("u8 = b\"az\"[1] - b'a'", "25 u8".to_owned()),
+        ("[(u8, char); 1] = [(2, 'a')]", {
+            format!("Row([Tuple([{two}, {}])])", number("char", 97))
+        }),
+    ] {
+        assert_eq!(computed(declared), expected, "{declared}");
+    }
+}
+
+#[test]
+fn values_do_not_grow_without_bound() {
+    let mut text = "const A0: [u8; 1] = [1];\n".to_owned();
+    for level in 1..8 {
+        let row = format!("A{},", level - 1).repeat(64);
+        text += &format!("const A{level}: [X; 64] = [{row}];\n");
+    }
+    text += "fn f() {\n//@\n}";
+    assert!(
+        shown(&text, "A7").contains("its value is too large"),
+        "{}",
+        shown(&text, "A7")
+    );
 }
 
 #[test]
@@ -344,6 +423,24 @@ fn names_of_functions() {
         ("a::f::{async_fn#0}::{closure_env#1}<u8>", "f"),
         ("", ""),
     ] {
-        assert_eq!(bare_name(path), name, "{path}");
+        let found = names_of(path).pop().unwrap_or_default();
+        assert_eq!(found, name, "{path}");
+    }
+}
+
+#[test]
+fn names_of_crates() {
+    for (path, expected) in [
+        ("a::b::f<c::D>", "a"),
+        ("<a::X<u8> as core::fmt::Debug>::fmt", "a"),
+        (
+            "<alloc::vec::Vec<a::X> as b::T<core::u8>>::f::{{closure}}",
+            "a b",
+        ),
+        ("<&[u8] as b::T>::f", "b"),
+        ("main", ""),
+        ("", ""),
+    ] {
+        assert_eq!(super::crate_names(path).join(" "), expected, "{path}");
     }
 }

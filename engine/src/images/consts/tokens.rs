@@ -74,22 +74,24 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
     Ok(all)
 }
 
-/// Returns the tokens before the first `;`.
+/// Returns the tokens before the first `;` that no brackets are around.
 ///
 /// # Errors
 /// There is none within what a constant that can be computed needs.
 pub(super) fn first_statement(text: &str) -> Result<Vec<Token>, String> {
-    const MOST: usize = 1 << 10;
+    const MOST: usize = 1 << 14;
     let mut reader = Reader {
         bytes: text.as_bytes(),
         at: 0,
         line: 1,
     };
-    let mut all = Vec::new();
+    let (mut all, mut depth) = (Vec::new(), 0usize);
     while let Some(token) = reader.next()? {
-        if token.is(b';') {
+        if token.is(b';') && depth == 0 {
             return Ok(all);
         }
+        depth += usize::from(token.opens());
+        depth = depth.saturating_sub(usize::from(token.closes()));
         if all.len() >= MOST {
             break;
         }

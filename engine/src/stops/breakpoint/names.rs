@@ -10,7 +10,7 @@ use crate::expr::tree::Node;
 use crate::expr::types::named_by;
 use crate::expr::{Expression, InlinedFunction, Meaning, NameRef, ResolvedFunction, nearest};
 use crate::ids::error::Error;
-use crate::images::consts::Constant;
+use crate::images::consts::SourceValue;
 use crate::images::modules::Modules;
 use crate::images::names::is_c_library_variable;
 use crate::inspect::value::path::{self, Lookup};
@@ -245,6 +245,7 @@ impl NameScope<'_> {
             || is_c_library_variable(name)
             || language != Language::Rust && header_constants::has(name)
             || !matches!(self.scope.source_constant(name), Ok(None))
+            || self.may_be_made(name)
             || language != Language::Rust && self.scope.data_of_symbol(name).is_some()
         {
             return true;
@@ -259,6 +260,16 @@ impl NameScope<'_> {
                     || !module.functions_named(name).is_empty()
             };
             !module.function_symbols(name).is_empty() || module.has_names() && named()
+        })
+    }
+
+    /// Returns whether a name may be that of a variant or struct which the source imports.
+    fn may_be_made(&self, name: &str) -> bool {
+        let rows = self.scope.source_paths(name).unwrap_or_default();
+        let mut places = rows.iter().flatten();
+        places.any(|it| {
+            let parent = it.rsplit_once("::").map(|(parent, _)| parent);
+            self.may_be_type(it) || parent.is_some_and(|it| self.may_be_type(it))
         })
     }
 
@@ -369,8 +380,12 @@ impl check::Scope for NameScope<'_> {
         self.scope.captured_behind(variable, path)
     }
 
-    fn source_constant(&self, name: &str) -> Result<Option<Constant>, String> {
+    fn source_constant(&self, name: &str) -> Result<Option<SourceValue>, String> {
         self.scope.source_constant(name)
+    }
+
+    fn source_paths(&self, path: &str) -> Result<Vec<Vec<String>>, String> {
+        self.scope.source_paths(path)
     }
 
     fn declares(&self, name: &str) -> bool {

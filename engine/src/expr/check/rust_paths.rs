@@ -1,0 +1,122 @@
+//! What paths of Rust mean where the code has them: variants and structs that a `use` brings, `Self`. The
+//! source says which places in the debug info may be meant, the debug info what is there.
+
+use super::super::ir::{Expr, Storage};
+use super::super::tree::Node;
+use super::{Checker, names, rust_types};
+use crate::expr::constants::enumerator;
+use crate::inspect::library;
+use crate::inspect::value::Ty;
+use dwarf::Language;
+use std::collections::BTreeMap;
+
+/// The type of a value that a path makes, and the variant if it is an enum.
+pub(super) type Meant = (Ty, Option<String>);
+
+/// Returns the paths that an item has in the debug info: that of `std` is where the library defines it.
+fn spellings(place: &str) -> Vec<String> {
+    match place.split_once("::") {
+        Some(("std" | "core" | "alloc", rest)) => {
+            let roots = ["core", "alloc", "std"].into_iter();
+            roots.map(|root| format!("{root}::{rest}")).collect()
+        }
+        _ => vec![place.to_owned()],
+    }
+}
+
+impl Checker<'_> {
+    /// Returns what a path makes by the declarations and imports of the source; `None` if the debug info has no
+    /// such variant or struct, or the source does not say.
+    pub(super) fn meant(&self, path: &str, node: &Node) -> Option<Meant> {
+        self.meant_of(&self.scope.source_paths(path).ok()?, node)
+    }
+
+    /// Returns what a path makes that may mean these places.
+    pub(super) fn meant_of(&self, rows: &[Vec<String>], node: &Node) -> Option<Meant> {
+        for row in rows {
+            let mut found = BTreeMap::new();
+            for place in row.iter().flat_map(|it| spellings(it)) {
+                if let Some(meant) = self.made_at(&place, node) {
+                    found.insert(place, meant);
+                }
+            }
+            match found.len() {
+                0 => {}
+                1 => return found.into_values().next(),
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Returns the type of a name: one of the debug info, or what the source says that it stands for.
+    pub(super) fn type_meant(&self, name: &str) -> Option<Ty> {
+        let found = self.scope.find_type(name);
+        if found.is_some() || self.language != Language::Rust {
+            return found;
+        }
+        for row in self.scope.source_paths(name).ok()? {
+            let mut found = BTreeMap::new();
+            for place in row.iter().flat_map(|it| spellings(it)) {
+                let ty = self.scope.find_type(&place);
+                if let Some(ty) = ty.filter(|it| *it.strip().name() == *place) {
+                    found.insert(place, ty);
+                }
+            }
+            match found.len() {
+                0 => {}
+                1 => return found.into_values().next(),
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Returns what the path of a variant or struct in the debug info makes.
+    fn made_at(&self, place: &str, node: &Node) -> Option<Meant> {
+        let (parent, last) = place.rsplit_once("::")?;
+        match self.type_at(parent, node) {
+            Some(ty) if rust_types::is_enum(&ty) => {
+                rust_types::variant(&ty, last).map(|_| (ty, Some(last.to_owned())))
+            }
+            _ => {
+                let ty = self.type_at(place, node)?;
+                (!rust_types::is_enum(&ty) && rust_types::fields(&ty).is_some())
+                    .then_some((ty, None))
+            }
+        }
+    }
+
+    /// Returns the type at a path in the debug info. Of a generic one, the instance that `self` is of.
+    fn type_at(&self, place: &str, node: &Node) -> Option<Ty> {
+        let found = self.scope.find_type(place);
+        if let Some(found) = found.filter(|it| *it.strip().name() == *place) {
+            return Some(found);
+        }
+        let own = self.scope.variable(Storage::Local, "self", node).ok()??.ty;
+        let own = library::referent_type(&own);
+        (rust_types::generic_name(&own) == place).then_some(own)
+    }
+
+    /// Returns a variant or struct without fields that a path names: `E::A`, `Marker`.
+    pub(super) fn unit_value<'t>(&self, path: &str, node: &'t Node) -> Option<Expr<'t>> {
+        let (ty, variant) = self.constructed(path, node)?;
+        let known = match &variant {
+            Some(name) => rust_types::variant(&ty, name)?,
+            None => rust_types::fields(&ty)?,
+        };
+        if !known.is_empty() {
+            return None;
+        }
+        Some(self.unit_of(ty, variant.as_deref(), node))
+    }
+
+    /// Returns a struct or variant without fields.
+    pub(super) fn unit_of<'t>(&self, ty: Ty, variant: Option<&str>, node: &'t Node) -> Expr<'t> {
+        let of_numbers = variant.and_then(|it| enumerator(&ty, it));
+        match of_numbers.and_then(|it| names::known(it, node)) {
+            Some(constant) => constant,
+            None => self.fields(variant, Vec::new(), None, ty, node),
+        }
+    }
+}
