@@ -65,7 +65,7 @@ fn commands_of_other_debuggers_are_answered() {
     for (typed, instead) in [
         (
             "bt",
-            "`bt` is a command of other debuggers; here it is `:backtrace`",
+            "`bt` is a command of other debuggers; here it is `:bt`",
         ),
         ("help", "here it is `:help`"),
         ("b main", "here set breakpoints in the editor"),

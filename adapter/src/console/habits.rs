@@ -63,7 +63,7 @@ const HABITS: &[(&[&str], &str)] = &[
     (&["x", "memory"], ":mem"),
     (&["disas", "disassemble", "di"], ":disas"),
     (&["thread", "threads"], ":threads"),
-    (&["register", "registers", "reg"], ":registers"),
+    (&["register", "registers", "reg"], ":regs"),
     (
         &["ptype", "whatis"],
         "type the expression alone: its value names the type, and `sizeof` works",

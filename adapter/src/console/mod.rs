@@ -115,18 +115,23 @@ pub fn command_begun_in<'a>(session: &Session, line: &'a str) -> Option<&'a str>
     is_command.then_some(rest)
 }
 
-/// Runs a command and returns its output.
+/// Runs a command and returns its output. `frame`: the one that is selected in the client.
 ///
 /// # Errors
-/// There is no such command, its arguments are wrong, or it failed.
+/// There is no such command, its arguments are wrong, or it failed; or it needs a frame, and the client's is no
+/// longer valid.
 pub fn run(
     session: &mut Session,
-    frame: Option<FrameKey>,
+    frame: Result<Option<FrameKey>, RequestError>,
     line: &str,
 ) -> Result<String, RequestError> {
     let (name, arguments) = split(line);
     let command = find(session, name)?;
     session.check(command.when)?;
+    let frame = match command.when {
+        RequiredState::Stopped => frame?,
+        _ => frame.unwrap_or(None),
+    };
     let mut call = Call {
         session,
         frame,

@@ -56,13 +56,14 @@ impl Request for Evaluate {
         let stopped = session.check(RequiredState::Stopped);
         // Some clients number frames from 1 and send 0 for no frame.
         let frame = arguments.frame_id.filter(|id| *id != 0 && stopped.is_ok());
-        let frame = frame.map(|id| session.handles.frame(id)).transpose()?;
+        let frame = frame.map(|id| session.handles.frame(id)).transpose();
         if let Some(command) = command {
             return Ok(EvaluateResponse {
                 result: console::run(session, frame, command)?,
                 ..EvaluateResponse::default()
             });
         }
+        let frame = frame?;
         let habit = match context {
             Some("repl") => console::instead_of(expression, &session.settings.command_prefix),
             _ => None,

@@ -4,7 +4,8 @@ use super::Session;
 use crate::protocol::RequestError;
 use crate::protocol::{CapabilitiesEventBody, ChangedCapabilities};
 use engine::{
-    Backward, BreakpointId, Motion, PastStop, StepKind, StopReason, ThreadId, Watchable, Way,
+    Backward, BreakpointId, Debugger, Motion, PastStop, StepKind, StopReason, ThreadId, Watchable,
+    Way,
 };
 use std::time::{Duration, Instant};
 
@@ -91,9 +92,7 @@ pub fn go_to_last_write(
     thread: ThreadId,
     data: &Watchable,
 ) -> Result<(), RequestError> {
-    session.debugger.go_to_last_write(thread, data)?;
-    forget_shown(session);
-    Ok(())
+    leave_shown(session, |debugger| debugger.go_to_last_write(thread, data))
 }
 
 /// Follows data back through copies to its origin. The stop there is reported once it is found.
@@ -105,9 +104,7 @@ pub fn go_to_origin(
     thread: ThreadId,
     data: &Watchable,
 ) -> Result<(), RequestError> {
-    session.debugger.go_to_origin(thread, data)?;
-    forget_shown(session);
-    Ok(())
+    leave_shown(session, |debugger| debugger.go_to_origin(thread, data))
 }
 
 /// Goes to a place on the way to the origin that was found last, by its number from 1 on. The stop is reported.
@@ -124,9 +121,7 @@ pub fn go_to_hop(
             "the places are numbered from 1 on".to_owned(),
         ));
     };
-    let gone = session.debugger.go_to_hop(thread, index);
-    forget_shown(session);
-    Ok(gone?)
+    leave_shown(session, |debugger| debugger.go_to_hop(thread, index))
 }
 
 /// Records the program from this stop on.
@@ -148,9 +143,7 @@ pub fn go_to_call(
     thread: ThreadId,
     number: usize,
 ) -> Result<(), RequestError> {
-    let gone = session.debugger.go_to_call(thread, number);
-    forget_shown(session);
-    Ok(gone?)
+    leave_shown(session, |debugger| debugger.go_to_call(thread, number))
 }
 
 /// Goes to a hit of a breakpoint, by its number since the recording began. The stop is reported once it is found.
@@ -163,9 +156,9 @@ pub fn go_to_hit(
     breakpoint: BreakpointId,
     number: u64,
 ) -> Result<(), RequestError> {
-    let gone = session.debugger.go_to_hit(thread, breakpoint, number);
-    forget_shown(session);
-    Ok(gone?)
+    leave_shown(session, |debugger| {
+        debugger.go_to_hit(thread, breakpoint, number)
+    })
 }
 
 /// Returns the breakpoint of the client at a place as it is written: `FILE:LINE`, of which the end of the path
@@ -222,9 +215,7 @@ pub fn go_to_event(
     thread: ThreadId,
     event: usize,
 ) -> Result<(), RequestError> {
-    session.debugger.go_to_event(thread, event)?;
-    forget_shown(session);
-    Ok(())
+    leave_shown(session, |debugger| debugger.go_to_event(thread, event))
 }
 
 /// Runs the recording once more up to the place that is shown: log messages and tracepoints tell what they
@@ -233,9 +224,7 @@ pub fn go_to_event(
 /// # Errors
 /// The thread is not stopped, or the program is not recorded.
 pub fn replay(session: &mut Session, thread: ThreadId) -> Result<(), RequestError> {
-    session.debugger.tell_past(thread)?;
-    forget_shown(session);
-    Ok(())
+    leave_shown(session, |debugger| debugger.tell_past(thread))
 }
 
 /// Goes to a stop; `None`: the present one, also from the past of a recorded program.
@@ -251,6 +240,19 @@ pub fn visit(session: &mut Session, number: Option<u64>) -> Result<(), RequestEr
     // For clients this request is no resume: without the event they keep the former stop beside this one.
     session.report_continued();
     Ok(())
+}
+
+/// Goes to another place. A failure changes nothing for the client, unless the past was left already.
+fn leave_shown(
+    session: &mut Session,
+    go: impl FnOnce(&mut Debugger) -> Result<(), engine::Error>,
+) -> Result<(), RequestError> {
+    let was_in_replay = session.debugger.is_in_replay();
+    let gone = go(&mut session.debugger);
+    if gone.is_ok() || session.debugger.is_in_replay() != was_in_replay {
+        forget_shown(session);
+    }
+    Ok(gone?)
 }
 
 /// Drops what belongs to the stop that was shown.

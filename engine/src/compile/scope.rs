@@ -59,8 +59,9 @@ pub(crate) trait Scope {
     fn source_constant(&self, _name: &str) -> Result<Option<SourceValue>, String> {
         Ok(None)
     }
+
     /// Returns the places in the debug info that a path of Rust may mean, by the declarations and `use` of the source:
-    /// what exists of the first row that has any.
+    /// a row for each scope, innermost first. The path means the place that exists in the first row that has one.
     ///
     /// # Errors
     /// The source does not say; why.

@@ -245,10 +245,25 @@ fn a_program_that_is_not_recorded_says_how_it_can_be() {
     let fixture = Fixture::of("c/travel.c");
     let mut client = DapClient::stopped_with(&fixture, "print", json!({"pastStops": false}));
     let frame = client.top_frame()["id"].clone();
-    for command in [":reverse-finish", ":recording"] {
+    for command in [
+        ":reverse-finish",
+        ":recording",
+        ":recording goto 1",
+        ":hit 1",
+        ":last-write total",
+        ":origin total",
+        ":replay",
+    ] {
         let evaluate = json!({"expression": command, "context": "repl", "frameId": frame});
         let why = client.request_error("evaluate", evaluate);
         assert!(why.contains("set `record` to true"), "{command}: {why}");
+        // The stop that is shown stays the same.
+        let sum = json!({"expression": "1 + 1", "context": "watch", "frameId": frame});
+        assert_eq!(
+            client.request_ok("evaluate", sum)["result"],
+            "2",
+            "{command}"
+        );
     }
     assert_eq!(announced(&client), [false; 0]);
     client.disconnect();

@@ -172,7 +172,9 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
         false => &options.breaks,
     };
     let mut places = Places::set(driver, breaks).await?;
-    driver.run_started(starting).await?;
+    if let Err(error) = driver.run_started(starting).await {
+        return Ok(not_started(&error));
+    }
 
     let mut is_checked = options.pending;
     let mut code = 0;

@@ -39,6 +39,8 @@ impl Debugger {
     /// # Errors
     /// As [`Debugger::go_to_event`]; there is no such call, or its place is not recorded.
     pub fn go_to_call(&mut self, thread: ThreadId, number: usize) -> Result<(), Error> {
+        // What a search refuses, it has to refuse before another place is shown.
+        self.begin_of_search(thread)?;
         let found = match number {
             0 => None,
             _ => self.recorded_calls(number, 1).pop(),
@@ -47,8 +49,6 @@ impl Debugger {
             Error::NoSuchPast(format!("the recording has no system call {number}"))
         })?;
         let event = call.event + 1;
-        // What a search refuses, it has to refuse before another place is shown.
-        self.begin_of_search(thread)?;
         let state = self.recording().unwrap_or_default();
         let is_recorded = state.snapshots.iter().any(|it| it.next < event);
         if event > state.events || !is_recorded {

@@ -183,7 +183,7 @@ pub(crate) trait Scope {
     }
 
     /// Returns the places in the debug info that a path of Rust may mean, by the declarations and `use` of the source:
-    /// what exists of the first row that has any.
+    /// a row for each scope, innermost first. The path means the place that exists in the first row that has one.
     ///
     /// # Errors
     /// The source does not say; why.

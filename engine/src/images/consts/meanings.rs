@@ -15,8 +15,8 @@ const MAX_DEPTH: u32 = 24;
 /// A path from the root of a crate, which is its first name: `crate` for that of the file.
 pub(super) type Names = Vec<String>;
 
-/// The places that a path may mean. What exists of the first row that has any is meant: of several in one row
-/// none is certain.
+/// The places that a path may mean, a row for each scope, innermost first. The path means the place that exists in
+/// the first row that has one; if several exist in that row, its meaning is not certain.
 pub(super) type Rows = Vec<Vec<String>>;
 
 /// The same, with paths as their names.

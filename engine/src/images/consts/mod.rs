@@ -109,7 +109,8 @@ impl Consts {
     }
 
     /// Returns the places in the debug info that a path may mean in a frame of Rust, by the declarations and `use`
-    /// of the source: what exists of the first row that has any. The first question about a file reads it.
+    /// of the source: a row for each scope, innermost first. The path means the place that exists in the first row that
+    /// has one. The first question about a file reads it.
     ///
     /// # Errors
     /// The source does not say; why.

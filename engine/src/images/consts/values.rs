@@ -41,7 +41,8 @@ pub enum SourceValue {
 /// A struct or variant that a constant is.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Object {
-    /// Where its type or variant may be: what exists of the first row that has any.
+    /// The places where its type or variant may be, a row for each scope, innermost first: it is the one that exists
+    /// in the first row that has one.
     pub places: Vec<Vec<String>>,
     /// The names and values of its fields.
     pub fields: Vec<(String, SourceValue)>,

@@ -173,7 +173,9 @@ async fn session(
         return Ok(USAGE);
     }
     printer.name_values(&set);
-    driver.run_started(starting).await?;
+    if let Err(error) = driver.run_started(starting).await {
+        return Ok(not_started(&error));
+    }
 
     let begun = Instant::now();
     let limit = options
