@@ -2,6 +2,14 @@
 
 #![forbid(unsafe_code)]
 
+/// Prints a line to stderr, like `eprintln!`. A reader that is gone is no error: `eprintln!` would panic.
+macro_rules! complain {
+    ($($part:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), $($part)*);
+    }};
+}
+
 mod call_trace;
 mod client;
 mod config;
@@ -138,7 +146,7 @@ fn main() -> ExitCode {
             if error.use_stderr()
                 && let Some(advice) = advice::advice(&arguments)
             {
-                eprintln!("stillpoint: {advice}\n");
+                complain!("stillpoint: {advice}\n");
             }
             error.exit()
         });
@@ -147,7 +155,7 @@ fn main() -> ExitCode {
     if command.debugs() {
         // Before the first thread.
         if let Err(error) = engine::os::run_behind_front(command.process_group()) {
-            eprintln!("stillpoint: cannot start the process between client and debugger: {error}");
+            complain!("stillpoint: cannot start the process between client and debugger: {error}");
         }
         engine::os::prepare();
     }

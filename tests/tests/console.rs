@@ -63,24 +63,33 @@ fn commands_of_other_debuggers_are_answered() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     for (typed, instead) in [
+        ("bt", "commands begin with `:`: `:bt`"),
+        ("help", "commands begin with `:`: `:help`"),
         (
-            "bt",
-            "`bt` is a command of other debuggers; here it is `:bt`",
+            "where",
+            "`where` is a command of other debuggers; here it is `:bt`",
         ),
-        ("help", "here it is `:help`"),
         ("b main", "here set breakpoints in the editor"),
         ("p i", "here type the expression alone"),
         ("x/4x $sp", "here it is `:mem`"),
-        ("info locals", "here it is `:help`"),
+        (
+            "info locals",
+            "here the editor's list of variables shows them",
+        ),
+        ("info registers", "here it is `:regs`"),
         (
             ":next",
             "here step and continue with the editor's commands; `:reverse-next`",
         ),
     ] {
         let answer = refused(&mut client, typed);
-        let last = answer.lines().last().unwrap_or_default();
-        assert!(last.contains(instead), "{typed}: {answer}");
+        assert!(
+            answer.contains(instead) && answer.lines().count() == 1,
+            "{typed}: {answer}"
+        );
     }
+    let expression = refused(&mut client, "i + nosuch");
+    assert!(expression.contains("no variable `nosuch`"), "{expression}");
     // A variable is one, whatever its name.
     assert_eq!(client.evaluate("i"), "0");
     client.continue_();

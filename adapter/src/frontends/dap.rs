@@ -94,7 +94,7 @@ pub fn dap(options: Dap) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(%error, "session ended");
-            eprintln!("stillpoint: {error}");
+            complain!("stillpoint: {error}");
             ExitCode::FAILURE
         }
     }

@@ -88,6 +88,6 @@ fn build(directory: &Path) -> Result<PathBuf, String> {
 }
 
 fn complain(error: &str) -> ExitCode {
-    eprintln!("stillpoint: {error}");
+    complain!("stillpoint: {error}");
     ExitCode::FAILURE
 }

@@ -65,17 +65,17 @@ pub fn record(options: Options) -> ExitCode {
     });
     match host::record(&launch, hashes, save.as_ref()) {
         Ok(report) => {
-            eprint!("{}", describe(&report));
+            complain!("{}", describe(&report).trim_end());
             if let Some(seed) = launch.chaos {
-                eprintln!("stillpoint: chaos with seed {seed}");
+                complain!("stillpoint: chaos with seed {seed}");
             }
             if let Some(SaveTo { path, .. }) = &save {
-                eprint!("{}", written(path, report.saved.as_ref()));
+                complain!("{}", written(path, report.saved.as_ref()).trim_end());
             }
             ExitCode::from(status(&report))
         }
         Err(error) => {
-            eprintln!("stillpoint: {error}");
+            complain!("stillpoint: {error}");
             ExitCode::from(NOT_STARTED)
         }
     }

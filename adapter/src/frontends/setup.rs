@@ -10,7 +10,7 @@ pub fn setup() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("stillpoint: {error}");
+            complain!("stillpoint: {error}");
             ExitCode::FAILURE
         }
     }

@@ -69,7 +69,7 @@ impl Request for Evaluate {
             _ => None,
         };
         let or_habit = |error: RequestError| match &habit {
-            Some(instead) => RequestError::Other(format!("{error}\n{instead}")),
+            Some(instead) => RequestError::Other(instead.clone()),
             None => error,
         };
         stopped.map_err(&or_habit)?;

@@ -66,10 +66,10 @@ impl Service<'_> {
     /// The client sent something that is not DAP, or waiting for the debuggee failed.
     fn run(mut self) -> Result<(), ServiceError> {
         while !self.session.is_over() {
-            let interrupted =
-                engine::os::take_interrupt() && !self.session.debugger.signal_group(Signal::INT);
-            let interrupted = interrupted.then_some(Signal::INT);
-            if let Some(signal) = interrupted.or_else(|| self.session.must_end()) {
+            if engine::os::take_interrupt() && !self.session.debugger.signal_group(Signal::INT) {
+                engine::os::end_by_interrupt();
+            }
+            if let Some(signal) = self.session.must_end() {
                 tracing::info!(?signal, "received a signal to end");
                 self.session.end_or_detach(None);
                 startup::exited(&mut self.session, ExitStatus::Detached);

@@ -59,7 +59,7 @@ pub fn mcp(tools: ToolSet, join: Option<Option<PathBuf>>) -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("stillpoint: {error}");
+            complain!("stillpoint: {error}");
             ExitCode::FAILURE
         }
     }

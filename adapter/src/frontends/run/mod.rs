@@ -67,7 +67,7 @@ pub fn run(options: Options) -> ExitCode {
 fn refuse(mistakes: Vec<String>) -> ExitCode {
     mistakes
         .iter()
-        .for_each(|mistake| eprintln!("stillpoint: {mistake}"));
+        .for_each(|mistake| complain!("stillpoint: {mistake}"));
     ExitCode::from(USAGE)
 }
 
@@ -123,7 +123,7 @@ fn serve_driven(
 }
 
 fn complain(error: &dyn std::fmt::Display) -> ExitCode {
-    eprintln!("stillpoint: {error}");
+    complain!("stillpoint: {error}");
     ExitCode::FAILURE
 }
 
@@ -190,7 +190,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
                     places.await_search(driver).await?;
                     // A program without `main` runs, if nobody asked for a place.
                     if !places.all_are_found() && !options.breaks.is_empty() {
-                        eprintln!("{NOT_FOUND}");
+                        complain!("{NOT_FOUND}");
                         return Ok(USAGE);
                     }
                 } else {
@@ -222,12 +222,14 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
 }
 
 /// Says that the program was not run.
-const NOT_FOUND: &str = "stillpoint: the program was not run; with `--pending` it runs, and a place may be found in a \
-                         library that it loads later";
+const NOT_FOUND: &str = "stillpoint: the program was ended before its first instruction; with `--pending` it \
+                         runs, and a place may be found in a library that it loads later";
 
 /// Says why the program cannot be started. Returns the exit code.
 fn not_started(error: &ClientError) -> u8 {
-    eprintln!("stillpoint: {error}");
+    if engine::os::end_signal().is_none() {
+        complain!("stillpoint: {error}");
+    }
     NOT_STARTED
 }
 
@@ -244,7 +246,7 @@ async fn print_recording(driver: &Driver, json: bool) -> Result<(), ClientError>
     };
     match json {
         true => print_json(&json!({"event": "recorded", "recording": recording})),
-        false => eprintln!("stillpoint: {}", summary_of(&recording)),
+        false => complain!("stillpoint: {}", summary_of(&recording)),
     }
     Ok(())
 }
@@ -256,7 +258,9 @@ fn show_output(OutputEventBody { category, output }: &OutputEventBody, json: boo
     }
     match category {
         OutputCategory::Stdout => print(output),
-        _ => eprint!("{output}"),
+        _ => {
+            let _ = io::stderr().write_all(output.as_bytes());
+        }
     }
 }
 

@@ -165,7 +165,7 @@ impl Places {
         for place in self.0.iter().filter(|it| !it.is_found) {
             let why = place.breakpoint.message.as_deref().unwrap_or("not found");
             let why = why.strip_prefix("pending: ").unwrap_or(why);
-            eprintln!("stillpoint: {}: {why}", place.text);
+            complain!("stillpoint: {}: {why}", place.text);
         }
         self.0.iter().all(|it| it.is_found)
     }

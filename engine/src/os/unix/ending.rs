@@ -36,6 +36,11 @@ pub fn take_interrupt() -> bool {
     INTERRUPTED.swap(false, Ordering::Relaxed)
 }
 
+/// Requests the end of this process by a SIGINT that was not for the debuggee: there is none.
+pub fn end_by_interrupt() {
+    RECEIVED.store(libc::SIGINT, Ordering::Relaxed);
+}
+
 /// Returns the signal that requested the end of this process, if any.
 pub fn end_signal() -> Option<Signal> {
     match RECEIVED.load(Ordering::Relaxed) {

@@ -13,7 +13,7 @@ pub mod start;
 pub mod stdio;
 pub mod waker;
 
-pub use ending::{end_signal, pass_first_interrupt, take_interrupt};
+pub use ending::{end_by_interrupt, end_signal, pass_first_interrupt, take_interrupt};
 pub use front::{ProcessGroup, run_behind_front};
 pub use shared::Shared;
 pub use start::{Launcher, prepare};

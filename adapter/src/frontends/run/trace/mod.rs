@@ -126,7 +126,7 @@ pub fn trace(options: Options) -> ExitCode {
     let wanted = match options.tracepoint() {
         Ok(wanted) => wanted,
         Err(why) => {
-            eprintln!("stillpoint: {why}");
+            complain!("stillpoint: {why}");
             return ExitCode::from(2);
         }
     };
@@ -162,7 +162,7 @@ async fn session(
     let set = match driver.client.request::<AddTrace>(wanted).await {
         Ok(set) => searched(driver, set).await?,
         Err(error) => {
-            eprintln!("stillpoint: {}: {error}", wanted.location);
+            complain!("stillpoint: {}: {error}", wanted.location);
             return Ok(USAGE);
         }
     };
@@ -197,7 +197,7 @@ async fn session(
                     let set = searched(driver, read.into_iter().next().unwrap_or_default()).await?;
                     if !set.verified {
                         complain_of(&set, wanted);
-                        eprintln!("{NOT_FOUND}");
+                        complain!("{NOT_FOUND}");
                         return Ok(USAGE);
                     }
                     printer.name_values(&set);
@@ -239,7 +239,7 @@ async fn session(
     }
     printer.show(&last, options, true);
     if let Err(why) = files::write(&last, options) {
-        eprintln!("stillpoint: {why}");
+        complain!("stillpoint: {why}");
         code = code.max(1);
     }
     Ok(match (options.pid, engine::os::end_signal()) {
@@ -267,7 +267,7 @@ async fn searched(driver: &Driver, mut set: Trace) -> Result<Trace, ClientError>
 fn complain_of(trace: &Trace, wanted: &AddTraceArguments) {
     let why = trace.message.as_deref().unwrap_or("not found");
     let why = why.strip_prefix("pending: ").unwrap_or(why);
-    eprintln!("stillpoint: {}: {why}", wanted.location);
+    complain!("stillpoint: {}: {why}", wanted.location);
 }
 
 async fn resume(driver: &Driver, stopped: &StoppedEventBody) -> Result<(), ClientError> {
