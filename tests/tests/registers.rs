@@ -173,6 +173,8 @@ fn x86_64_registers_and_earlier_results() {
     assert_eq!(repl(&mut client, "$_ * 2"), "80");
     assert_eq!(repl(&mut client, "$_"), "80");
     assert!(repl(&mut client, "$999").contains("no result `$999` yet"));
+    // The stack pointer, and not its lower 16 bits.
+    assert_eq!(client.evaluate("$sp == $rsp"), "1");
     client.disconnect();
 }
 

@@ -84,7 +84,10 @@ impl EvalContext for FrameScope<'_> {
         }
         let registers = self.seen_registers(place);
         let at = |register| super::registers::at(place, register);
-        if let Some(part) = register_parts::value(registers, name, self.language(), at) {
+        // `sp` is the stack pointer, and not the lower 16 bits of it.
+        if name != "sp"
+            && let Some(part) = register_parts::value(registers, name, self.language(), at)
+        {
             return Some(part);
         }
         let arch = self.modules.arch();
