@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-/// Prints a line to stderr, like `eprintln!`. A reader that is gone is no error: `eprintln!` would panic.
+/// Prints a line to stderr. `eprintln!` would panic if stderr is a closed pipe; this ignores the error.
 macro_rules! complain {
     ($($part:tt)*) => {{
         use std::io::Write;

@@ -80,7 +80,7 @@ const HABITS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// What gdb's `info` and lldb's like show.
+/// The arguments of gdb's `info`, and what shows the same here.
 const INFO: &[(&[&str], &str)] = &[
     (&["registers", "reg", "r", "all-registers"], ":regs"),
     (&["threads"], ":threads"),

@@ -115,7 +115,7 @@ pub fn command_begun_in<'a>(session: &Session, line: &'a str) -> Option<&'a str>
     is_command.then_some(rest)
 }
 
-/// Runs a command and returns its output. `frame`: the one that is selected in the client.
+/// Runs a command and returns its output. `frame`: the frame that is selected in the client.
 ///
 /// # Errors
 /// There is no such command, its arguments are wrong, or it failed; or it needs a frame, and the client's is no

@@ -129,7 +129,7 @@ pub struct Trace {
     pub line: Option<i64>,
     /// Whether it can be hit.
     pub verified: bool,
-    /// Why it cannot be hit, if so: [`BreakpointReason::Failed`] for a query that cannot be recorded.
+    /// Why the tracepoint is not verified: [`BreakpointReason::Failed`] for a query that cannot be recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<BreakpointReason>,
     /// Whether debug info is still being searched for its location.

@@ -216,8 +216,8 @@ impl Request for ExceptionInfo {
     }
 }
 
-/// Formats a stack as text. Frames of libraries that follow each other are one line: what the program itself did is
-/// seen first.
+/// Formats a stack as text. A run of frames of libraries is one line, so that the program's own frames are near the
+/// top.
 fn stack_text(session: &mut Session, thread: ThreadId) -> Result<String, RequestError> {
     let stack = session.debugger.stack(thread, 0, Some(MAX_FRAMES))?;
     let is_library = |frame: &Frame| session.debugger.is_library(frame);

@@ -44,7 +44,7 @@ impl Request for StackTrace {
         let stack = session.debugger.stack(thread, start, levels)?;
         let seen = start.saturating_add(stack.frames.len());
         let frames = stack.frames.into_iter();
-        // Where the user has stopped it, a library is what they want to see.
+        // A breakpoint or a step in a library: the user wants to see the library.
         let shows_top = session.history.stopped_on_purpose(thread);
         let mut last = None;
         let format = arguments.format.unwrap_or_default();

@@ -37,8 +37,8 @@ impl Module {
         found.into_iter().next()
     }
 
-    /// Returns the types of the variable `root` of the functions around a closure, one for each instance
-    /// of these, if `variable` is what the closure has captured of it; none for all other variables.
+    /// Returns the types of the variable `root` in the functions around a closure, one for each instance of these
+    /// functions, if the closure's `variable` is a capture of `root`; otherwise returns no types.
     ///
     /// Cost: the functions around are looked up by name.
     pub fn captured_from(&self, variable: &Variable, root: &str) -> Vec<TypeId> {
@@ -71,7 +71,7 @@ fn captured_reference(module: &Module, variable: &Variable) -> Option<TypeId> {
     member_of(module, environment(module, variable)?, &name).filter(is_wide)
 }
 
-/// Returns whether a variable is passed to its function: a parameter, or what a closure has captured.
+/// Returns whether a variable is passed to its function: a parameter, or a capture of a closure.
 pub(super) fn is_passed(info: &DebugInfo, variable: &Variable) -> bool {
     match variable.kind {
         VariableKind::Parameter => true,
@@ -106,7 +106,7 @@ fn add_origins(
                 continue;
             };
             let before = found.len();
-            // A closure in a closure captures what the outer one has captured.
+            // An inner closure may capture a variable that the outer closure has captured.
             add_origins(module, origin, root, depth + 1, found);
             if before == found.len() {
                 found.extend(origin.ty);

@@ -254,10 +254,11 @@ impl Debugger {
             .filter(|(thread, state)| **thread != current && state.is_stopped())
             .map(|(thread, _)| *thread)
             .collect();
-        let at = self.inferior.registers(current).map(|it| it.pc());
         let entry = self.images.modules.entry();
         let later = entry.filter(|entry| {
-            first == FirstStop::WithLibraries && self.inferior.launched && at != Some(*entry)
+            first == FirstStop::WithLibraries
+                && self.inferior.launched
+                && self.inferior.registers(current).map(|it| it.pc()) != Some(*entry)
         });
         if let Some(process) = &mut self.inferior.process {
             process.first_stop = later;

@@ -68,12 +68,11 @@ impl Session {
             }
             samples.push(self.sample(busy).await?);
         }
-        // A program that has just started may have come to its deadlock meanwhile.
-        let explanation = self.explanation(None, input.addresses).await?;
-        if busy_thread(&explanation).is_none() {
-            return Ok(self.all_wait(&explanation));
-        }
         let explanation = self.explanation(Some(busy), input.addresses).await?;
+        // A program that has just started may have come to its deadlock meanwhile.
+        if busy_thread(&explanation).is_none() {
+            return Ok(self.all_wait(&self.explanation(None, input.addresses).await?));
+        }
         Ok(format!(
             "it was running, and is paused now\n{}{}",
             in_samples(&samples),

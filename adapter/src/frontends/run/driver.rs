@@ -1,8 +1,11 @@
 //! One session of `run` or `core`: the client, and the events that it has not handled yet.
 
 use crate::client::{Client, ClientError, Pending};
-use crate::protocol::{DisconnectArguments, Event, InitializeArguments, NoArguments, RawSettings};
-use crate::requests::{ConfigurationDone, Disconnect, Initialize, Request};
+use crate::protocol::{
+    DisconnectArguments, Event, InitializeArguments, NoArguments, RawSettings, StoppedEventBody,
+    ThreadArguments,
+};
+use crate::requests::{ConfigurationDone, Continue, Disconnect, Initialize, Request};
 use std::collections::VecDeque;
 use std::os::unix::net;
 use tokio::net::UnixStream;
@@ -90,6 +93,18 @@ impl Driver {
         for event in events.into_iter().rev() {
             self.early.push_front(event);
         }
+    }
+
+    /// Lets the program run on after a stop.
+    ///
+    /// # Errors
+    /// It cannot be resumed, or the server has disconnected.
+    pub async fn resume(&self, stopped: &StoppedEventBody) -> Result<(), ClientError> {
+        let thread = ThreadArguments {
+            thread_id: stopped.thread_id,
+            ..ThreadArguments::default()
+        };
+        self.client.request::<Continue>(&thread).await.map(drop)
     }
 
     /// Waits for the next event.

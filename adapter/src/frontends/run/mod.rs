@@ -11,8 +11,8 @@ pub mod trace;
 
 use crate::client::ClientError;
 use crate::context::past::summary_of;
-use crate::protocol::{Event, OutputCategory, OutputEventBody, RawSettings, ThreadArguments};
-use crate::requests::{Continue, Launch, NoArguments, PastStops};
+use crate::protocol::{Event, OutputCategory, OutputEventBody, RawSettings};
+use crate::requests::{Launch, NoArguments, PastStops};
 use crate::server::stream::Stream;
 use crate::service::{self, ServiceError};
 use clap::Args;
@@ -188,7 +188,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
                 } else if stopped.reason == "entry" && !is_checked {
                     is_checked = true;
                     places.await_search(driver).await?;
-                    // A program without `main` runs, if nobody asked for a place.
+                    // Without `--break` the place is `main`, and a program may have none.
                     if !places.all_are_found() && !options.breaks.is_empty() {
                         complain!("{NOT_FOUND}");
                         return Ok(USAGE);
@@ -198,11 +198,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
                     let report = StopReport::gather(client, &stopped, &options.prints).await?;
                     print_report(&report, options.json);
                 }
-                let thread = ThreadArguments {
-                    thread_id: stopped.thread_id,
-                    ..ThreadArguments::default()
-                };
-                driver.client.request::<Continue>(&thread).await?;
+                driver.resume(&stopped).await?;
             }
             Event::Exited(exited) => {
                 code = u8::try_from(exited.exit_code).unwrap_or(255);
@@ -221,7 +217,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
     }
 }
 
-/// Says that the program was not run.
+/// Says that the program has ended because a place was not found.
 const NOT_FOUND: &str = "stillpoint: the program was ended before its first instruction; with `--pending` it \
                          runs, and a place may be found in a library that it loads later";
 
@@ -233,7 +229,7 @@ fn not_started(error: &ClientError) -> u8 {
     NOT_STARTED
 }
 
-/// Returns the exit code of what a signal has ended, as of shells.
+/// Returns the exit code that shells report for a process that a signal has ended.
 fn code_of(signal: engine::Signal) -> u8 {
     128_u8.wrapping_add(signal.0 as u8)
 }

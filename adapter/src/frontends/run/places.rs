@@ -16,8 +16,10 @@ enum BreakSpec<'a> {
 }
 
 impl BreakSpec<'_> {
+    /// Reads a place.
+    ///
     /// # Errors
-    /// It is not the syntax of a place; the text says what is.
+    /// The text is not a place; the error says what a place looks like.
     fn of(text: &str) -> Result<BreakSpec<'_>, String> {
         const EXPECTED: &str = "expected FILE:LINE or FUNCTION";
         if let Some((place, condition)) = text.split_once(" if ") {
@@ -66,7 +68,7 @@ struct Place {
 pub struct Places(Vec<Place>);
 
 impl Places {
-    /// Sets the breakpoints, instead of those that are set.
+    /// Replaces all breakpoints of the session by those at the places.
     ///
     /// # Errors
     /// The server has disconnected.
@@ -160,7 +162,7 @@ impl Places {
         Ok(())
     }
 
-    /// Returns whether all places were found so far; prints the reasons for those that were not.
+    /// Prints a line for each place that was never found, with the reason. Returns whether there is none.
     pub fn all_are_found(&self) -> bool {
         for place in self.0.iter().filter(|it| !it.is_found) {
             let why = place.breakpoint.message.as_deref().unwrap_or("not found");

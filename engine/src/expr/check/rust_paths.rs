@@ -24,6 +24,24 @@ fn spellings(place: &str) -> Vec<String> {
     }
 }
 
+/// Returns what is at the only place that exists in the first row with one; `None` if that row has several.
+fn the_only<T>(rows: &[Vec<String>], at: impl Fn(&str) -> Option<T>) -> Option<T> {
+    for row in rows {
+        let mut found = BTreeMap::new();
+        for place in row.iter().flat_map(|it| spellings(it)) {
+            if let Some(it) = at(&place) {
+                found.insert(place, it);
+            }
+        }
+        match found.len() {
+            0 => {}
+            1 => return found.into_values().next(),
+            _ => return None,
+        }
+    }
+    None
+}
+
 impl Checker<'_> {
     /// Returns what a path makes by the declarations and imports of the source; `None` if the debug info has no
     /// such variant or struct, or the source does not say.
@@ -33,20 +51,7 @@ impl Checker<'_> {
 
     /// Returns what a path makes that may mean these places.
     pub(super) fn meant_of(&self, rows: &[Vec<String>], node: &Node) -> Option<Meant> {
-        for row in rows {
-            let mut found = BTreeMap::new();
-            for place in row.iter().flat_map(|it| spellings(it)) {
-                if let Some(meant) = self.made_at(&place, node) {
-                    found.insert(place, meant);
-                }
-            }
-            match found.len() {
-                0 => {}
-                1 => return found.into_values().next(),
-                _ => return None,
-            }
-        }
-        None
+        the_only(rows, |place| self.made_at(place, node))
     }
 
     /// Returns the type of a name: one of the debug info, or what the source says that it stands for.
@@ -55,21 +60,10 @@ impl Checker<'_> {
         if found.is_some() || self.language != Language::Rust {
             return found;
         }
-        for row in self.scope.source_paths(name).ok()? {
-            let mut found = BTreeMap::new();
-            for place in row.iter().flat_map(|it| spellings(it)) {
-                let ty = self.scope.find_type(&place);
-                if let Some(ty) = ty.filter(|it| *it.strip().name() == *place) {
-                    found.insert(place, ty);
-                }
-            }
-            match found.len() {
-                0 => {}
-                1 => return found.into_values().next(),
-                _ => return None,
-            }
-        }
-        None
+        the_only(&self.scope.source_paths(name).ok()?, |place| {
+            let ty = self.scope.find_type(place);
+            ty.filter(|it| *it.strip().name() == *place)
+        })
     }
 
     /// Returns what the path of a variant or struct in the debug info makes.

@@ -10,10 +10,9 @@ use super::{NOT_FOUND, USAGE, code_of, not_started, print_report, program, setti
 use crate::client::ClientError;
 use crate::context::calls::pattern;
 use crate::protocol::{
-    AddTraceArguments, BreakpointReason, Event, StoppedEventBody, ThreadArguments, Trace,
-    TracesArguments,
+    AddTraceArguments, BreakpointReason, Event, ThreadArguments, Trace, TracesArguments,
 };
-use crate::requests::{AddTrace, Attach, Continue, Launch, Pause, ReadTraces};
+use crate::requests::{AddTrace, Attach, Launch, Pause, ReadTraces};
 use clap::Args;
 use printer::Printer;
 use serde_json::json;
@@ -201,13 +200,13 @@ async fn session(
                         return Ok(USAGE);
                     }
                     printer.name_values(&set);
-                    resume(driver, &stopped).await?;
+                    driver.resume(&stopped).await?;
                 }
                 Event::Stopped(stopped) => {
                     printer.erase();
                     let report = StopReport::gather(&driver.client, &stopped, &[]).await?;
                     print_report(&report, options.json);
-                    resume(driver, &stopped).await?;
+                    driver.resume(&stopped).await?;
                 }
                 Event::Records(records) => printer.show_all(&records, options),
                 Event::Exited(exited) => code = u8::try_from(exited.exit_code).unwrap_or(255),
@@ -268,14 +267,6 @@ fn complain_of(trace: &Trace, wanted: &AddTraceArguments) {
     let why = trace.message.as_deref().unwrap_or("not found");
     let why = why.strip_prefix("pending: ").unwrap_or(why);
     complain!("stillpoint: {}: {why}", wanted.location);
-}
-
-async fn resume(driver: &Driver, stopped: &StoppedEventBody) -> Result<(), ClientError> {
-    let thread = ThreadArguments {
-        thread_id: stopped.thread_id,
-        ..ThreadArguments::default()
-    };
-    driver.client.request::<Continue>(&thread).await.map(drop)
 }
 
 /// Stops the program, unless it has ended, so that all of its records so far arrive, and prints them.
