@@ -80,12 +80,13 @@ impl DebugRegisters {
             .any(|slot| slot.addr >= start && slot.addr < end)
     }
 
-    /// Returns whether all slots that were hit (a bit each) are for reads.
+    /// Returns whether slots were hit (a bit each) and all of them are for reads.
     pub fn are_for_reads(&self, hits: u8) -> bool {
         let mut slots = self.slots.iter().enumerate();
-        slots.all(|(index, slot)| {
-            hits >> index & 1 == 0 || slot.is_some_and(|it| it.trigger == Trigger::Read)
-        })
+        hits != 0
+            && slots.all(|(index, slot)| {
+                hits >> index & 1 == 0 || slot.is_some_and(|it| it.trigger == Trigger::Read)
+            })
     }
 
     /// Returns whether one of the slots that were hit (a bit each) is for code.
@@ -265,6 +266,28 @@ impl Inferior {
     pub(crate) fn interrupt_running(&mut self) {
         for thread in self.running_threads() {
             self.interrupt(thread);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hits_of_reads_are_told_from_no_hits() {
+        let slot = |trigger| {
+            Some(Slot {
+                addr: LoadAddr(0x1000),
+                len: 4,
+                trigger,
+            })
+        };
+        let mut registers = DebugRegisters::default();
+        registers.set([slot(Trigger::Read), slot(Trigger::Write), None, None]);
+        // A single step hits no slot.
+        for (hits, reads) in [(0, false), (0b1, true), (0b10, false), (0b11, false)] {
+            assert_eq!(registers.are_for_reads(hits), reads, "{hits:b}");
         }
     }
 }
