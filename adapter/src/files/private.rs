@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder, File, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// Why a folder cannot be used.
 #[derive(Debug)]
@@ -118,6 +119,17 @@ pub fn folder(path: &Path) -> Result<(), Unusable> {
         fs::set_permissions(&path, Permissions::from_mode(0o700))?;
     }
     Ok(())
+}
+
+/// Creates a private folder (0700) for temporary files, whatever the umask is; a drop removes it.
+///
+/// # Errors
+/// It cannot be created.
+pub fn temporary_folder() -> io::Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("stillpoint-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
 }
 
 /// Checks that no other user can replace `path` in its folder.

@@ -1,5 +1,6 @@
 //! `stillpoint demo`: a stop in a small program, as a first impression.
 
+use crate::files::private;
 use crate::frontends::run::{self, Options};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,10 +31,7 @@ int main(void)
 
 /// Builds the program, and runs it with a breakpoint.
 pub fn demo() -> ExitCode {
-    let directory = match tempfile::Builder::new()
-        .prefix("stillpoint-demo-")
-        .tempdir()
-    {
+    let directory = match private::temporary_folder() {
         Ok(directory) => directory,
         Err(error) => return complain(&format!("no temporary directory: {error}")),
     };

@@ -308,8 +308,7 @@ fn runtime_path(purpose: &str) -> io::Result<(PathBuf, Option<TempDir>)> {
             Ok((folder.join(name), None))
         }
         None => {
-            // Created with mode 0700.
-            let folder = tempfile::Builder::new().prefix("stillpoint-").tempdir()?;
+            let folder = private::temporary_folder()?;
             Ok((folder.path().join(name), Some(folder)))
         }
     }

@@ -27,15 +27,13 @@
 //! followed as after an `execve`. That waits while the user inspects the parent.
 
 use super::reports::{HandoverEvent, Inbox, Report};
+use crate::files::own_socket::{OwnListener, OwnSocket};
 use engine::{Handover, LoadAddr};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Map, Value};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// Timeout for each message between the two sessions.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -43,7 +41,7 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A child that is offered on a socket; the offer ends on drop.
 #[derive(Debug)]
 pub struct ChildOffer {
-    directory: TempDir,
+    at: OwnSocket,
     /// The connection to the session, once there is one.
     pub socket: Option<UnixStream>,
     /// Settings that changed after the offer and before the session connected.
@@ -56,13 +54,7 @@ impl ChildOffer {
     /// # Errors
     /// No socket can be created.
     pub fn open(pid: i32, timeout: Duration, inbox: Inbox) -> io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("stillpoint-").tempdir()?;
-        let offer = Self {
-            directory,
-            socket: None,
-            changed: Map::new(),
-        };
-        let listener = UnixListener::bind(offer.path())?;
+        let (at, listener) = OwnSocket::bind("child")?;
         std::thread::Builder::new()
             .name("handover".to_owned())
             .spawn(move || {
@@ -76,7 +68,11 @@ impl ChildOffer {
                 };
                 inbox.put(Report::Child(report));
             })?;
-        Ok(offer)
+        Ok(Self {
+            at,
+            socket: None,
+            changed: Map::new(),
+        })
     }
 
     /// Sends changed settings to the session.
@@ -99,30 +95,20 @@ impl ChildOffer {
 
     /// Returns the path of the socket.
     pub fn path(&self) -> PathBuf {
-        self.directory.path().join("child")
-    }
-}
-
-impl Drop for ChildOffer {
-    fn drop(&mut self) {
-        // Ends the thread if no session ever connected.
-        let _ = UnixStream::connect(self.path());
+        self.at.path()
     }
 }
 
 /// Waits for the session and for its confirmation. Returns false after the timeout.
 fn await_session(
-    listener: &UnixListener,
+    listener: &OwnListener,
     pid: i32,
     timeout: Duration,
     inbox: &Inbox,
 ) -> io::Result<bool> {
-    let mut polled = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-    let timeout = PollTimeout::try_from(timeout).unwrap_or(PollTimeout::MAX);
-    if poll(&mut polled, timeout)? == 0 {
+    let Some(socket) = listener.accept(Some(timeout))? else {
         return Ok(false);
-    }
-    let (socket, _) = listener.accept()?;
+    };
     socket.set_read_timeout(Some(REPORT_TIMEOUT))?;
     let mut lines = BufReader::new(socket.try_clone()?);
     let mut line = String::new();

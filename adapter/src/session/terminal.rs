@@ -3,19 +3,20 @@
 //! debuggee.
 
 use super::reports::{Inbox, LauncherEvent, Report};
+use crate::files::own_socket::{OwnListener, OwnSocket};
 use engine::StdioTarget;
 use engine::os::Launcher;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tempfile::TempDir;
+
+/// The most bytes that a launcher may send: its process id and an error.
+const MAX_REPORT: u64 = 64 << 10;
 
 /// A socket on which a launcher is expected; removed on drop.
 #[derive(Debug)]
-pub struct Rendezvous {
-    directory: TempDir,
-}
+pub struct Rendezvous(OwnSocket);
 
 impl Rendezvous {
     /// Waits for one launcher, on a thread of its own.
@@ -23,9 +24,7 @@ impl Rendezvous {
     /// # Errors
     /// No socket can be created.
     pub fn open(inbox: Inbox) -> io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("stillpoint-").tempdir()?;
-        let rendezvous = Self { directory };
-        let listener = UnixListener::bind(rendezvous.path())?;
+        let (socket, listener) = OwnSocket::bind("launcher")?;
         std::thread::Builder::new()
             .name("terminal".to_owned())
             .spawn(move || {
@@ -33,26 +32,21 @@ impl Rendezvous {
                     .unwrap_or_else(|error| Some(format!("launcher in the terminal: {error}")));
                 inbox.put(Report::Terminal(LauncherEvent::Gone { failure }));
             })?;
-        Ok(rendezvous)
+        Ok(Self(socket))
     }
 
     /// Returns the path of the socket.
     pub fn path(&self) -> PathBuf {
-        self.directory.path().join("launcher")
-    }
-}
-
-impl Drop for Rendezvous {
-    fn drop(&mut self) {
-        // Ends the thread if no launcher ever connected.
-        let _ = UnixStream::connect(self.path());
+        self.0.path()
     }
 }
 
 /// Reports a launcher, waits for its end, and returns its error, if it sent one.
-fn await_launcher(listener: &UnixListener, inbox: &Inbox) -> io::Result<Option<String>> {
-    let (socket, _) = listener.accept()?;
-    let mut lines = BufReader::new(socket.try_clone()?);
+fn await_launcher(listener: &OwnListener, inbox: &Inbox) -> io::Result<Option<String>> {
+    let Some(socket) = listener.accept(None)? else {
+        return Ok(None);
+    };
+    let mut lines = BufReader::new(socket.try_clone()?.take(MAX_REPORT));
     let mut line = String::new();
     lines.read_line(&mut line)?;
     let pid = line
