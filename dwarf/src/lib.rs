@@ -1,10 +1,10 @@
 //! Object files and DWARF debug info, read for a debugger.
 //!
 //! This crate reads no process, uses no operating system services but files, and is not async. Its
-//! only thread writes cache files ([`finish_cache_writes`] waits for it). An image is opened as an
-//! immutable, lazily read [`Module`]. Addresses of the image are [`FileAddr`]s, addresses of a
-//! process are [`LoadAddr`]s, and a [`LoadBias`] is the only way from one to the other. Code that
-//! needs a process's memory reads it through a [`Memory`].
+//! threads read in parallel ([`start_threads`]), and one writes cache files ([`finish_cache_writes`]
+//! waits for it). An image is opened as an immutable, lazily read [`Module`]. Addresses of the image
+//! are [`FileAddr`]s, addresses of a process are [`LoadAddr`]s, and a [`LoadBias`] is the only way
+//! from one to the other. Code that needs a process's memory reads it through a [`Memory`].
 //!
 //! ```
 //! // This test itself is a program with debug info.
@@ -45,6 +45,7 @@ pub use file::disk_cache::finish_cache_writes;
 pub use file::mapping::{
     MappedFile, map_file, mapped_at, open_regular, read_regular, truncated_files,
 };
+pub use file::threads::start_threads;
 pub use functions::variable::{SimpleLocation, Variable, VariableKind};
 pub use functions::{Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind};
 pub use ids::addr::{AddrRange, FileAddr, LoadAddr, LoadBias};

@@ -12,6 +12,7 @@ pub(crate) mod object;
 pub(crate) mod sections;
 pub(crate) mod swift;
 pub(crate) mod symbol_table;
+pub(crate) mod threads;
 
 /// The reader type everywhere: mapped bytes live as long as the process.
 pub(crate) type R = gimli::EndianSlice<'static, gimli::LittleEndian>;

@@ -168,8 +168,13 @@ impl Debugger {
     /// Creates a debugger without a process. `os::prepare` must have run before the first thread.
     ///
     /// # Errors
-    /// No file descriptors are left.
+    /// No file descriptors are left, or no thread can be started.
     pub fn new() -> Result<Self, Error> {
+        dwarf::start_threads().map_err(|error| Error::Os {
+            call: "clone",
+            errno: error.raw_os_error().unwrap_or(0),
+            message: format!("{error}; the user may run too many processes (`ulimit -u`)"),
+        })?;
         Ok(Self::with_backend(crate::os::live_backend()?))
     }
 
