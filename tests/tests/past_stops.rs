@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::io::Write;
-use stillpoint_tests::process::{Debuggee, children, ends, send_signal, tracer_of};
+use stillpoint_tests::process::{Debuggee, children, ends, limit_files, send_signal, tracer_of};
 use stillpoint_tests::{Agent, DapClient, Fixture, assert_contains};
 
 /// Goes to another stop by a request, and returns the event.
@@ -369,6 +369,27 @@ fn past_stops_can_be_switched_off() {
     next(&mut client);
     next(&mut client);
     go(&mut client, "stepBack");
+    client.disconnect();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_debugger_without_descriptors_names_its_own_limit() {
+    let fixture = Fixture::of("c/past.c");
+    let mut client = DapClient::stopped_at(&fixture, "linked");
+    // More than poll(2) waits for, fewer than are open.
+    limit_files(tracer_of(client.adapter_pid()), 8);
+    next(&mut client);
+    // A stop that lasts is kept.
+    stops(&mut client);
+    let note = client.wait_event_where("output", |body| {
+        let text = body["output"].as_str();
+        text.is_some_and(|text| text.starts_with("Past stops are not kept"))
+    });
+    assert_contains(
+        &note["output"].to_string(),
+        &["no file descriptors left; raise its limit (`ulimit -n`)"],
+    );
     client.disconnect();
 }
 

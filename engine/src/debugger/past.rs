@@ -215,7 +215,10 @@ impl Debugger {
         match self.past.allowance.at_stop(memory) {
             Affordable::Copy { drop_all: false } => {}
             Affordable::Copy { drop_all: true } => self.forget_past(),
-            Affordable::None => return,
+            Affordable::None => {
+                let why = self.inferior.confinement().filter(|_| memory.is_none());
+                return why.map_or((), |why| self.end_past(why.to_owned()));
+            }
             Affordable::Never(why) => return self.note_no_past(&why),
         }
         let begun = Instant::now();
@@ -223,12 +226,7 @@ impl Debugger {
         let process = match self.inferior.keep_process(stop.thread) {
             Ok(process) => process,
             Err(NotKept::Now) => return,
-            Err(NotKept::Ever(why)) => {
-                if let Affordable::Never(why) = self.past.allowance.end(why) {
-                    self.note_no_past(&why);
-                }
-                return;
-            }
+            Err(NotKept::Ever(why)) => return self.end_past(why),
         };
         let cost = begun.elapsed();
         tracing::debug!(number = stop.number, ?cost, "stop kept");
@@ -276,6 +274,13 @@ impl Debugger {
         let old: Vec<KeptStop> = self.past.kept.drain(..old).collect();
         self.inferior
             .end_kept(old.into_iter().map(|kept| kept.process));
+    }
+
+    /// Keeps no more stops.
+    fn end_past(&mut self, why: String) {
+        if let Affordable::Never(why) = self.past.allowance.end(why) {
+            self.note_no_past(&why);
+        }
     }
 
     fn note_no_past(&mut self, why: &str) {

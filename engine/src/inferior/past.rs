@@ -69,6 +69,12 @@ impl Inferior {
         })
     }
 
+    /// Returns why the process must not be made to make system calls, if it may be killed for one.
+    pub(crate) fn confinement(&self) -> Option<&'static str> {
+        let process = self.process.as_ref()?;
+        self.os.confinement(process.pid)
+    }
+
     /// Returns the memory of the process and of the system; `None` if it is not known.
     pub(crate) fn memory_use(&self) -> Option<MemoryUse> {
         self.os.memory_use(self.pid?)
@@ -77,12 +83,7 @@ impl Inferior {
     /// Moves a stopped thread out of its system call, if it can make another one. Returns the address
     /// of an instruction for it.
     fn ready_for_call(&mut self, thread: ThreadId) -> Result<dwarf::LoadAddr, NotKept> {
-        if self
-            .process
-            .as_ref()
-            .is_some_and(|it| self.os.is_confined(it.pid))
-        {
-            let why = "a seccomp filter of the program may forbid to copy it";
+        if let Some(why) = self.confinement() {
             return Err(NotKept::Ever(why.to_owned()));
         }
         let stopped = self.thread(thread).is_some_and(Thread::is_stopped);

@@ -295,8 +295,8 @@ impl Processes for Fake {
         Some(*self.0.borrow().strangers.get(&thread).unwrap_or(&PID))
     }
 
-    fn is_confined(&self, _: i32) -> bool {
-        false
+    fn confinement(&self, _: i32) -> Option<&'static str> {
+        None
     }
 }
 

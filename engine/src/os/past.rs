@@ -256,8 +256,8 @@ impl Processes for PastView {
         self.ask(|host| host.process_of(thread))
     }
 
-    fn is_confined(&self, pid: i32) -> bool {
-        self.ask(|host| host.is_confined(pid))
+    fn confinement(&self, pid: i32) -> Option<&'static str> {
+        self.ask(|host| host.confinement(pid))
     }
 }
 

@@ -42,8 +42,8 @@ pub trait Processes {
     fn thread_starts(&self) -> Option<ThreadStarts> {
         None
     }
-    /// Returns whether the process may be killed for a system call that it does not make itself.
-    fn is_confined(&self, pid: i32) -> bool;
+    /// Returns why the process must not be made to make system calls, if it may be killed for one.
+    fn confinement(&self, pid: i32) -> Option<&'static str>;
 }
 
 /// How the name of a library begins, and functions in it.

@@ -97,6 +97,24 @@ pub fn text_bytes(pid: i32, file: &Path) -> Vec<u8> {
     bytes
 }
 
+/// Sets how many files a process may have open. Those that are open already remain.
+pub fn limit_files(pid: i32, files: u64) {
+    let limit = libc::rlimit {
+        rlim_cur: files,
+        rlim_max: files,
+    };
+    // SAFETY: `limit` is a valid limit, and the former one is not asked for.
+    let result = unsafe {
+        libc::prlimit(
+            pid,
+            libc::RLIMIT_NOFILE,
+            &raw const limit,
+            std::ptr::null_mut(),
+        )
+    };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+}
+
 /// Runs the command under a seccomp filter that refuses ptrace, as strict containers do.
 pub fn forbid_ptrace(command: &mut Command) {
     use std::os::unix::process::CommandExt;

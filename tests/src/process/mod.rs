@@ -9,6 +9,8 @@ mod linux;
 use darwin as system;
 #[cfg(target_os = "linux")]
 use linux as system;
+#[cfg(target_os = "linux")]
+pub use linux::limit_files;
 pub use system::{children, ends_within, forbid_ptrace, status, text_bytes};
 
 use std::io::{BufRead, BufReader, ErrorKind};

@@ -33,9 +33,8 @@ impl Inferior {
     ) -> Result<(LoadAddr, Shared), &'static str> {
         const NO: &str = "cannot map shared memory in the program";
         let pid = self.pid().ok_or(NO)?;
-        // A forbidden system call could kill it.
-        if self.os.is_confined(pid) {
-            return Err("a seccomp filter restricts the program's system calls");
+        if let Some(why) = self.os.confinement(pid) {
+            return Err(why);
         }
         if !self.find_jump_room(thread, near) {
             return Err(NO);

@@ -126,7 +126,7 @@ impl<M: Platform> Processes for DarwinBackend<M> {
     }
 
     /// The system calls that the debugger needs are its own here.
-    fn is_confined(&self, _: i32) -> bool {
-        true
+    fn confinement(&self, _: i32) -> Option<&'static str> {
+        Some("system calls in the program are not supported on this system")
     }
 }

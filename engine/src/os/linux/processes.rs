@@ -7,6 +7,9 @@ use crate::ids::ThreadId;
 use dwarf::LoadAddr;
 use std::path::PathBuf;
 
+const OUT_OF_FILES: &str =
+    "the debugger has no file descriptors left; raise its limit (`ulimit -n`)";
+
 impl LinuxBackend {
     /// Returns the recording if it is one of a file: its process has the program's memory, but not its names.
     fn stored(&self) -> Option<&Recording> {
@@ -92,14 +95,21 @@ impl Processes for LinuxBackend {
     }
 
     /// A seccomp(2) filter may kill it.
-    fn is_confined(&self, pid: i32) -> bool {
-        if let Some(recording) = &self.recording {
-            /// The number of its filters, which the kernel tells since 5.9.
-            const FILTERS: &str = "Seccomp_filters";
+    fn confinement(&self, pid: i32) -> Option<&'static str> {
+        // The number of filters, which kernels since 5.9 report, or the mode: 0 without a filter.
+        let (field, free) = match &self.recording {
             // The filter of the recorder lets the debugger's calls pass. Replays do without what they map.
-            let is_ours = recording.is_going_on() || recording.is_replay_shown();
-            return !is_ours && procfs::status_number(pid, FILTERS) != Some(1);
+            Some(it) if it.is_going_on() || it.is_replay_shown() => return None,
+            Some(_) => ("Seccomp_filters", 1),
+            None => ("Seccomp", 0),
+        };
+        match procfs::read_status(pid) {
+            Ok(status) if procfs::number_in(&status, field) == Some(free) => None,
+            Ok(_) => Some("a seccomp filter restricts the program's system calls"),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                Some(OUT_OF_FILES)
+            }
+            Err(_) => Some("the state of the process cannot be read in /proc"),
         }
-        procfs::status_number(pid, "Seccomp") != Some(0)
     }
 }

@@ -5,7 +5,7 @@ use super::procmap;
 use dwarf::LoadAddr;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
@@ -210,12 +210,23 @@ pub fn threads(pid: i32) -> Vec<i32> {
     threads
 }
 
+/// Returns the text of `/proc/PID/status`.
+///
+/// # Errors
+/// The process has ended, or no file descriptors are left.
+pub fn read_status(pid: i32) -> io::Result<String> {
+    fs::read_to_string(format!("/proc/{pid}/status"))
+}
+
 /// Returns a field of `/proc/PID/status`: the text after its colon.
 pub fn status(pid: i32, field: &str) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    text.lines().find_map(|line| {
+    field_in(&read_status(pid).ok()?, field).map(str::to_owned)
+}
+
+fn field_in<'text>(status: &'text str, field: &str) -> Option<&'text str> {
+    status.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        (name == field).then(|| value.trim().to_owned())
+        (name == field).then(|| value.trim())
     })
 }
 
@@ -230,7 +241,12 @@ pub fn meminfo(field: &str) -> Option<u64> {
 
 /// Returns the first number in a field of `/proc/PID/status`.
 pub fn status_number(pid: i32, field: &str) -> Option<i32> {
-    status(pid, field)?
+    number_in(&read_status(pid).ok()?, field)
+}
+
+/// Returns the first number in a field of the text of `/proc/PID/status`.
+pub fn number_in(status: &str, field: &str) -> Option<i32> {
+    field_in(status, field)?
         .split_ascii_whitespace()
         .next()?
         .parse()

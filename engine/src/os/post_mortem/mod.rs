@@ -229,8 +229,8 @@ impl Processes for PostMortem {
         Some(self.core.pid())
     }
 
-    fn is_confined(&self, _: i32) -> bool {
-        false
+    fn confinement(&self, _: i32) -> Option<&'static str> {
+        None
     }
 }
 
