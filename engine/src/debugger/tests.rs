@@ -136,6 +136,17 @@ fn a_hit_during_a_stop_is_hit_again_after_it() {
 }
 
 #[test]
+fn a_hit_of_an_attached_process_is_moved_back_before_it_is_handled() {
+    let (mut debugger, fake) = running();
+    debugger.inferior.sites.add(SITE, Owner::Step(OTHER), &fake);
+    trap(&fake, OTHER, SITE);
+    let (thread, status) = debugger.inferior.next_stop().unwrap();
+    debugger.inferior.absorb(thread, status);
+    debugger.inferior.classify_stop(thread, status);
+    assert_eq!(pc(&fake, OTHER), SITE);
+}
+
+#[test]
 fn a_signal_during_a_stop_is_reported_after_it() {
     let (mut debugger, fake) = running();
     let fault = ThreadEvent::Signal(Signal::SEGV);

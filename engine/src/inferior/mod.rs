@@ -412,7 +412,7 @@ impl Inferior {
                 // `Thread::pending_counted_hit` has it.
                 SigtrapKind::Counted(..) => return,
                 SigtrapKind::Site(addr) | SigtrapKind::Stale(addr) => {
-                    self.set_pc(thread, addr);
+                    self.rewind_to_site(thread, addr);
                     return;
                 }
                 // The step was cancelled, or continues.

@@ -98,7 +98,7 @@ impl Inferior {
         }
         Some(match self.classify_sigtrap(thread)? {
             SigtrapKind::Site(addr) => {
-                self.set_pc(thread, addr);
+                self.rewind_to_site(thread, addr);
                 StopCause::Site(addr)
             }
             SigtrapKind::Counted(addr, id) => {
@@ -108,7 +108,7 @@ impl Inferior {
                 StopCause::Counted(addr, id)
             }
             SigtrapKind::Stale(addr) => {
-                self.set_pc(thread, addr);
+                self.rewind_to_site(thread, addr);
                 StopCause::Nothing
             }
             SigtrapKind::Step => self.cause_of_step(thread),
@@ -123,6 +123,15 @@ impl Inferior {
             }
             SigtrapKind::Signal => StopCause::Signal(signal),
         })
+    }
+
+    /// Moves a thread back to a site that it has hit. In a process that lives on if the debugger is
+    /// killed, the kernel gets the pc at once: the code is restored then, and the thread goes on.
+    pub(crate) fn rewind_to_site(&mut self, thread: ThreadId, site: LoadAddr) {
+        self.set_pc(thread, site);
+        if self.survives_debugger() {
+            self.write_registers(thread);
+        }
     }
 
     /// Returns the cause of a stop after a single step, or after an exclusive sequence: a thread that
