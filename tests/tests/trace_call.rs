@@ -272,6 +272,26 @@ fn end_of_the_process_ends_the_trace() {
 }
 
 #[test]
+fn unknown_function_is_refused_and_nothing_runs() {
+    let fixture = Fixture::of("c/trace_call.c");
+    let mut client = DapClient::stopped_at(&fixture, "totals");
+    let frame = client.top_frame();
+    let resumed = client.count_events("continued");
+    let refused = |client: &mut DapClient, command: &str| {
+        let evaluate = json!({"expression": command, "context": "repl"});
+        client.request_error("evaluate", evaluate)
+    };
+    let why = refused(&mut client, ":trace-call totl");
+    assert_contains(&why, &["no function `totl` in a loaded module"]);
+    // Its frames are valid, and the program is where it was.
+    client.request_ok("scopes", json!({"frameId": frame["id"]}));
+    assert_eq!(client.top_frame()["line"], frame["line"]);
+    assert_eq!(client.count_events("continued"), resumed);
+    assert_eq!(client.count_events("exited"), 0);
+    client.disconnect();
+}
+
+#[test]
 fn breakpoint_inside_ends_the_trace() {
     let fixture = Fixture::of("c/trace_call.c");
     let mut client = started(&fixture, &[]);

@@ -241,6 +241,8 @@ impl Service<'_> {
                     deferred.push((request, flag, weight));
                 } else {
                     self.request(route, request, flag);
+                    // It may have ended a trace that had not begun.
+                    self.end_trace();
                 }
             }
             Inbound::Response(response) => self.on_response(&response),

@@ -12,6 +12,13 @@ use crate::stops::event::Event;
 use dwarf::LoadAddr;
 
 impl Debugger {
+    /// Returns whether the dynamic loader has yet to load the libraries that the program is linked
+    /// with: it was launched, and has not reached its first instruction.
+    pub fn awaits_libraries(&self) -> bool {
+        let entry = self.images.modules.entry();
+        entry.is_some_and(|entry| self.inferior.sites.has_owner(entry, Owner::Loader))
+    }
+
     /// Reads the loader's module list again and updates the modules.
     pub(crate) fn on_loader(&mut self, thread: ThreadId, addr: LoadAddr) {
         let Some(pid) = self.pid() else {

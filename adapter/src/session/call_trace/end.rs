@@ -46,7 +46,7 @@ pub(super) fn end(session: &mut Session, running: Running, why: &str) {
             }
         }
     };
-    session.call_trace = CallTrace::Ended(traced.text(limit));
+    session.call_trace = CallTrace::Ended(Ok(traced.text(limit)));
 }
 
 fn of_call(session: &mut Session, mut inside: Inside, why: &str) -> Traced {

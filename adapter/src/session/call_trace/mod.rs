@@ -10,8 +10,8 @@ use crate::call_trace::{Line, Pass, Position, Recorder, Wanted};
 use crate::protocol::RequestError;
 use crate::session::{Session, debuginfod, events, own_breakpoints};
 use engine::{
-    BreakpointInfo, BreakpointOptions, Event, FunctionBreakpoint, Objects, ResumeScope, SourceFile,
-    State, StepKind, Stop, StopReason, ThreadId,
+    BreakpointInfo, BreakpointOptions, Event, FunctionBreakpoint, Objects, ProblemKind,
+    ResumeScope, SourceFile, State, StepKind, Stop, StopReason, ThreadId,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -32,8 +32,8 @@ pub enum CallTrace {
     None,
     /// It waits for the call, or steps through it.
     Running(Box<Running>),
-    /// It has ended: its text, for the request that is repeated.
-    Ended(String),
+    /// It has ended: its text, or why it cannot begin, for the request that is repeated.
+    Ended(Result<String, String>),
 }
 
 /// A trace in progress.
@@ -42,6 +42,9 @@ pub struct Running {
     wanted: Wanted,
     /// The breakpoint on the function.
     breakpoint: BreakpointInfo,
+    /// The thread to resume once the debug info is searched for the function. The program is
+    /// stopped until then, so that a wrong name changes nothing.
+    held: Option<ThreadId>,
     /// Why it is to end at the next stop.
     ending: Option<&'static str>,
     /// The call, once it has begun.
@@ -136,7 +139,7 @@ impl Inside {
 /// cannot begin.
 pub fn run(session: &mut Session, wanted: Wanted) -> Result<String, RequestError> {
     match std::mem::take(&mut session.call_trace) {
-        CallTrace::Ended(text) => return Ok(text),
+        CallTrace::Ended(text) => return text.map_err(RequestError::Other),
         running @ CallTrace::Running(_) => {
             session.call_trace = running;
             return Err(RequestError::Other(
@@ -147,7 +150,7 @@ pub fn run(session: &mut Session, wanted: Wanted) -> Result<String, RequestError
     }
     begin(session, wanted)?;
     match std::mem::take(&mut session.call_trace) {
-        CallTrace::Ended(text) => Ok(text),
+        CallTrace::Ended(text) => text.map_err(RequestError::Other),
         running => {
             session.call_trace = running;
             Err(RequestError::Calling)
@@ -195,26 +198,57 @@ fn begin(session: &mut Session, wanted: Wanted) -> Result<(), RequestError> {
             return Err(RequestError::Other(why));
         }
     };
-    let thread = session.debugger.current_thread().filter(|_| was_stopped);
-    let at_beginning = wanted.pass == Pass::Next
-        && thread.is_some_and(|thread| session.debugger.is_at_breakpoint(thread, breakpoint.id));
-    if was_stopped {
-        debuginfod::before_resume(session);
-        session.prefetch.invalidate();
-        session.report_continued();
-        session.codes.forget_lines();
-        session.handles.clear();
-    }
-    let mut running = Box::new(Running {
+    session.call_trace = CallTrace::Running(Box::new(Running {
         wanted,
         breakpoint,
+        held: session.debugger.current_thread().filter(|_| was_stopped),
         ending: None,
         inside: None,
-    });
-    let Some(thread) = thread else {
-        session.call_trace = CallTrace::Running(running);
-        return Ok(());
+    }));
+    go_on_held(session);
+    Ok(())
+}
+
+/// Begins a trace that waits for its function to be found, or ends it: there is no such function.
+fn go_on_held(session: &mut Session) {
+    let CallTrace::Running(running) = &mut session.call_trace else {
+        return;
     };
+    let info = session.debugger.breakpoint(running.breakpoint.id);
+    let info = info.unwrap_or_else(|| running.breakpoint.clone());
+    match (info.verified, info.problem) {
+        (false, Some(ProblemKind::Searching)) => return,
+        (false, Some(ProblemKind::NotFound))
+            if running.held.is_some() && !session.debugger.awaits_libraries() =>
+        {
+            let why = info.message.unwrap_or_default();
+            let why = why.trim_start_matches("pending: ").to_owned();
+            return end_held(session, why);
+        }
+        _ => {}
+    }
+    if let Some(thread) = running.held.take()
+        && let CallTrace::Running(running) = std::mem::take(&mut session.call_trace)
+    {
+        resume_held(session, running, thread);
+    }
+}
+
+/// Ends a trace for which the program has not been resumed.
+fn end_held(session: &mut Session, why: String) {
+    own_breakpoints::set_traced(session, None);
+    session.call_trace = CallTrace::Ended(Err(why));
+}
+
+/// Resumes the program up to the call, unless the thread is at its beginning.
+fn resume_held(session: &mut Session, mut running: Box<Running>, thread: ThreadId) {
+    let at_beginning = running.wanted.pass == Pass::Next
+        && (session.debugger).is_at_breakpoint(thread, running.breakpoint.id);
+    debuginfod::before_resume(session);
+    session.prefetch.invalidate();
+    session.report_continued();
+    session.codes.forget_lines();
+    session.handles.clear();
     let flow = match at_beginning {
         true => inside::begin(session, &mut running, thread),
         false => match session.debugger.resume(thread, ResumeScope::All) {
@@ -235,7 +269,6 @@ fn begin(session: &mut Session, wanted: Wanted) -> Result<(), RequestError> {
             events::report(session, Event::Stopped(stop));
         }
     }
-    Ok(())
 }
 
 /// Whether a trace goes on after a stop.
@@ -248,8 +281,10 @@ enum Flow {
 
 /// Makes a trace end at the next stop, because of a request of the client.
 pub fn end_soon(session: &mut Session, why: &'static str) {
-    if let CallTrace::Running(running) = &mut session.call_trace {
-        running.ending = Some(why);
+    match &mut session.call_trace {
+        CallTrace::Running(running) if running.held.is_some() => end_held(session, why.to_owned()),
+        CallTrace::Running(running) => running.ending = Some(why),
+        CallTrace::None | CallTrace::Ended(_) => {}
     }
 }
 
@@ -257,6 +292,9 @@ pub fn end_soon(session: &mut Session, why: &'static str) {
 pub fn check_cancelled(session: &mut Session) {
     if session.call_trace.is_running() && session.deferred.is_cancelled() {
         end_soon(session, "cancelled");
+    }
+    // One that has not begun has ended at once.
+    if session.call_trace.is_running() && session.deferred.is_cancelled() {
         interrupt(session);
     }
 }
@@ -325,6 +363,10 @@ pub fn on_event(session: &mut Session, event: Event) -> Option<Event> {
         Event::ThreadExited(ended) if thread == Some(ended) => {
             note_thread_end(session);
             return Some(event);
+        }
+        Event::BreakpointChanged(id) if id == running.breakpoint.id => {
+            go_on_held(session);
+            return None;
         }
         Event::Exec if thread.is_some() => "the process replaced its program; it runs".to_owned(),
         Event::Followed { .. } => "the debugger follows a child process, which runs".to_owned(),

@@ -76,7 +76,7 @@ fn problem(kind: ProblemKind) -> Option<BreakpointProblem> {
         ProblemKind::Trace => Some(BreakpointProblem::Trace),
         ProblemKind::NoCode => Some(BreakpointProblem::NoCode),
         ProblemKind::Searching => Some(BreakpointProblem::Searching),
-        ProblemKind::Other => None,
+        ProblemKind::NotFound | ProblemKind::Other => None,
     }
 }
 

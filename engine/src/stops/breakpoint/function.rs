@@ -156,7 +156,8 @@ impl Named {
                 format!("pending: `{name}` {state}").into()
             }),
             (false, true) => {
-                Some(format!("pending: no function `{name}` in a loaded module").into())
+                let text = format!("pending: no function `{name}` in a loaded module");
+                Some(Problem::new(ProblemKind::NotFound, text))
             }
             (false, false) => Some(match &late {
                 Some(late) => late.clone().into(),

@@ -15,6 +15,8 @@ pub enum ProblemKind {
     NoCode,
     /// Debug info is being searched; the result is an event.
     Searching,
+    /// No loaded module has the function; one that is loaded later may.
+    NotFound,
     /// Anything else.
     Other,
 }
