@@ -1,6 +1,7 @@
 //! Tracepoints that record calls: durations and returned values of functions.
 
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
 /// All ways to compile it.
@@ -220,5 +221,70 @@ fn lines_have_no_calls() {
     let set = client.set_breakpoints_with(&fixture, vec![("end", trace)]);
     let message = set[0]["message"].as_str().expect("a message");
     assert!(message.contains("set it on a function"), "{message}");
+    client.disconnect();
+}
+
+/// The rows of a trace by the function that is their key: hits and sum.
+fn by_function(trace: &Value) -> BTreeMap<String, (u64, Value)> {
+    let rows = trace["tables"][0]["rows"].as_array().expect("rows");
+    let row = |row: &Value| {
+        let name = row["keys"][0].as_str().expect("a name").to_owned();
+        let hits = row["hits"].as_u64().expect("a number");
+        (name, (hits, row["cells"][1]["number"].clone()))
+    };
+    rows.iter().map(row).collect()
+}
+
+#[test]
+fn calls_that_do_not_return_themselves_are_counted() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let name = format!("{compiler:?}");
+        let Some(fixture) = Fixture::build("c/left_calls.c", Flags::new(compiler).optimized("2"))
+        else {
+            continue;
+        };
+        let functions = "/^(last|adds|passes|guards|notes|nests|jumps)$/";
+        let query = "count(), sum(returned) by function";
+        let (client, trace) = traced(&fixture, &[], functions, query);
+        let what = format!("{name}: {trace}");
+        let rows = by_function(&trace);
+        let counts: BTreeMap<&str, u64> = (rows.iter())
+            .map(|(name, (hits, _))| (name.as_str(), *hits))
+            .collect();
+        let expected = [
+            ("adds", 1000),
+            ("guards", 1000),
+            ("last", 3500),
+            ("nests", 5001),
+            ("notes", 1000),
+            ("passes", 1000),
+        ];
+        assert_eq!(counts, BTreeMap::from(expected), "{what}");
+        // Nothing is returned, or another function returns it.
+        for name in ["adds", "passes", "notes"] {
+            assert!(rows[name].1.is_null(), "{name}: {what}");
+        }
+        assert_eq!(rows["nests"].1.as_f64(), Some(12_507_501.0), "{what}");
+        assert_eq!(rows["guards"].1.as_f64(), Some(249_500.0), "{what}");
+        let message = trace["message"].as_str().unwrap_or_default();
+        assert!(message.contains("by a jump to another function"), "{what}");
+        assert_eq!(trace["unreturned"], 300, "{what}");
+        assert!(trace["failed"].is_null(), "{what}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn functions_that_jump_through_registers_are_named() {
+    let flags = Flags::new(Compiler::Gcc).optimized("2");
+    let Some(fixture) = Fixture::build("c/left_calls.c", flags) else {
+        return;
+    };
+    let (client, trace) = traced(&fixture, &[], "chooses", "count(), sum(elapsed)");
+    let message = trace["message"].as_str().unwrap_or_default();
+    assert!(
+        message.contains("1 function jumps through a register"),
+        "{trace}"
+    );
     client.disconnect();
 }

@@ -2,7 +2,7 @@
 //! prologue may be jumped over, or be in a loop.
 
 use super::flow::Graph;
-use super::{Arch, Flow, Instruction, MAX_INSTRUCTION_BYTES};
+use super::{Arch, Flow, Instruction, MAX_INSTRUCTION_BYTES, TargetSource};
 use dwarf::{FileAddr, LoadAddr};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -167,24 +167,43 @@ impl Code<'_> {
     }
 }
 
+/// How calls leave a function at one of its exits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leaving {
+    /// By a return.
+    Return,
+    /// By a jump to another function, which returns to the caller: the result is not known yet.
+    Jump,
+    /// By such a jump if its condition holds.
+    Branch,
+}
+
+/// Returns whether an instruction jumps through a register, or by a table: most lead into the function.
+pub fn is_computed_jump(instruction: &Instruction) -> bool {
+    matches!(instruction.flow, Flow::IndirectJump(TargetSource::Computed))
+}
+
 /// Returns addresses in a function's code that each of its calls passes once before it returns: those of
-/// returns and of direct jumps that leave it, or of what restores the caller's registers before them, which
-/// has more room for a jump. Jumps through registers are not among them: most are those of jump tables.
-pub fn exits(code: &[Instruction], leaves: impl Fn(LoadAddr) -> bool) -> Vec<LoadAddr> {
+/// returns and of jumps that leave it, or of what restores the caller's registers before them, which has
+/// more room for a jump. Jumps that [`is_computed_jump`] means are not among them.
+pub fn exits(code: &[Instruction], leaves: impl Fn(LoadAddr) -> bool) -> Vec<(LoadAddr, Leaving)> {
     let targets = code.iter().filter_map(Instruction::direct_target);
     let targets: FxHashSet<LoadAddr> = targets.collect();
     // Where a table of jumps leads is not known here.
-    let has_tables = (code.iter()).any(|it| matches!(it.flow, Flow::IndirectJump(_)));
+    let has_tables = code.iter().any(is_computed_jump);
     let mut exits = Vec::new();
     for (at, instruction) in code.iter().enumerate() {
-        let is_exit = match instruction.flow {
-            Flow::Return => true,
-            Flow::Jump(target) => leaves(target),
-            _ => false,
+        let leaving = match instruction.flow {
+            Flow::Return => Leaving::Return,
+            Flow::Jump(target) if leaves(target) => Leaving::Jump,
+            // Through a word of the global offset table, or of an object.
+            Flow::IndirectJump(TargetSource::Word(_) | TargetSource::Object) => Leaving::Jump,
+            Flow::ConditionalJump(target) if leaves(target) => {
+                exits.push((instruction.addr, Leaving::Branch));
+                continue;
+            }
+            _ => continue,
         };
-        if !is_exit {
-            continue;
-        }
         let mut first = instruction;
         for before in code[..at].iter().rev() {
             let leads_on = before.next() == first.addr && before.releases_frame();
@@ -193,7 +212,7 @@ pub fn exits(code: &[Instruction], leaves: impl Fn(LoadAddr) -> bool) -> Vec<Loa
             }
             first = before;
         }
-        exits.push(first.addr);
+        exits.push((first.addr, leaving));
     }
     exits
 }
@@ -222,10 +241,29 @@ mod tests {
 
     /// The exits of code at 0x100, which may jump to 0x1000 outside.
     fn ends(code: &[u8]) -> Vec<u64> {
+        leaving(code).into_iter().map(|(at, _)| at).collect()
+    }
+
+    fn leaving(code: &[u8]) -> Vec<(u64, Leaving)> {
         let decoded = Arch::X86_64.decode_all(code, LoadAddr(0x100));
         let code: Vec<Instruction> = decoded.filter_map(Result::ok).collect();
         let exits = exits(&code, |target| target.0 >= 0x1000);
-        exits.into_iter().map(|it| it.0 - 0x100).collect()
+        let exits = exits.into_iter();
+        exits.map(|(at, leaving)| (at.0 - 0x100, leaving)).collect()
+    }
+
+    #[test]
+    fn exits_are_returns_and_jumps_to_other_functions() {
+        // 0: test edi,edi; 2: je 0x1000; 8: je 11; 10: ret; 11: jmp 0x1000
+        let code = [
+            0x85, 0xff, 0x0f, 0x84, 0xf8, 0x0e, 0, 0, 0x74, 1, 0xc3, 0xe9, 0xf0, 0x0e, 0, 0,
+        ];
+        let expected = [
+            (2, Leaving::Branch),
+            (10, Leaving::Return),
+            (11, Leaving::Jump),
+        ];
+        assert_eq!(leaving(&code), expected);
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(crate) use place::{RuntimeLocation, RuntimeValue};
 pub(crate) use probe::NoProcess;
 pub(crate) use scope::Scope;
 pub(crate) use traced::{
-    Calls, KeyPart, Measured, NEVER, NumberKind, Traced, TracedColumn, TracedTable,
+    Calls, KeyPart, Measured, NEVER, NumberKind, Presence, Traced, TracedColumn, TracedTable,
 };
 
 use crate::arch::Arch;

@@ -58,6 +58,8 @@ pub(crate) struct Late {
     pub(crate) elapsed_values: Vec<usize>,
     pub(crate) returned_numbers: Vec<usize>,
     pub(crate) returned_values: Vec<usize>,
+    /// The results of a function that returns nothing.
+    pub(crate) missing_numbers: Vec<usize>,
     /// The calls in progress: known at the entry, from what the program keeps.
     pub(crate) path_values: Vec<usize>,
 }
@@ -70,6 +72,7 @@ impl Late {
             &self.elapsed_values,
             &self.returned_numbers,
             &self.returned_values,
+            &self.missing_numbers,
             &self.path_values,
         ];
         all.iter().all(|it| it.is_empty())
@@ -80,6 +83,8 @@ impl Late {
 pub(crate) struct Calls {
     /// The value that it returns, at the instruction by which it returns.
     pub(crate) returned: Result<RuntimeValue, NotCompilable>,
+    /// Whether each call has it.
+    pub(crate) presence: Presence,
 }
 
 /// A table.
@@ -110,8 +115,26 @@ pub(crate) struct TracedColumn {
     pub(crate) aggregate: Aggregate,
     pub(crate) number: usize,
     pub(crate) kind: NumberKind,
-    /// Whether there may be no number ([`NEVER`]).
-    pub(crate) is_optional: bool,
+    pub(crate) presence: Presence,
+}
+
+/// Whether a hit has the number of a column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Presence {
+    Always,
+    /// Unless it is [`NEVER`].
+    UnlessNever,
+    /// Unless the call ends by a jump to another function, which returns the result.
+    WithResult,
+    /// The function returns nothing.
+    Absent,
+}
+
+impl TracedColumn {
+    /// Returns whether a hit may have no number.
+    pub(crate) fn is_optional(self) -> bool {
+        self.presence != Presence::Always
+    }
 }
 
 /// The meaning of a number's 64 bits.
@@ -340,6 +363,10 @@ impl Traced {
                 self.since(since)?.numbers.push(index);
                 Measured::of_value(no_time(), scope)?
             }
+            Source::Nothing => {
+                self.late.missing_numbers.push(index);
+                Measured::of_value(nothing(), scope)?
+            }
             _ => Measured::compile(expression_of(subject)?, scope)?,
         };
         let kind = measured.kind;
@@ -377,7 +404,7 @@ impl Traced {
                     aggregate: column.aggregate,
                     number: 0,
                     kind: NumberKind::Unsigned,
-                    is_optional: false,
+                    presence: Presence::Always,
                 });
                 continue;
             };
@@ -392,7 +419,12 @@ impl Traced {
                 aggregate: column.aggregate,
                 number,
                 kind,
-                is_optional: subject.is_optional(),
+                presence: match subject.value {
+                    Source::Since(_) => Presence::UnlessNever,
+                    Source::Nothing => Presence::Absent,
+                    Source::Returned => calls.map_or(Presence::Always, |calls| calls.presence),
+                    _ => Presence::Always,
+                },
             });
         }
         self.tables.push(TracedTable {
@@ -482,6 +514,7 @@ fn expression_of(subject: &Subject) -> Result<&Expression, NotCompilable> {
         | Source::Returned
         | Source::CallPath
         | Source::CallDepth
+        | Source::Nothing
         | Source::Since(_) => Err(NotCompilable::new(format!(
             "`{}` is known only to the debugger",
             subject.text

@@ -8,7 +8,7 @@
 //! undone to show it at the pad (`paciasp` signs the return address). Steps into the function stop
 //! there, too, so that such a step and a breakpoint make one stop.
 
-use crate::arch::body::{self, Body, Code};
+use crate::arch::body::{self, Body, Code, Leaving};
 use crate::arch::{Arch, Instruction, MAX_INSTRUCTION_BYTES};
 use dwarf::{AddrRange, FileAddr, Function, LoadAddr, Module, SimpleLocation, VariableKind};
 
@@ -79,10 +79,11 @@ fn in_code<T>(
     }))
 }
 
-/// Returns where calls of a function return: see [`body::exits`].
-pub fn exits(module: &Module, function: &Function) -> Vec<FileAddr> {
+/// Returns where calls of a function return, and how: see [`body::exits`]; and whether calls may leave it
+/// elsewhere, too: by a jump through a register where the frame is as at the entry.
+pub fn exits(module: &Module, function: &Function) -> (Vec<(FileAddr, Leaving)>, bool) {
     let Some(arch) = Arch::of(module.machine()) else {
-        return Vec::new();
+        return (Vec::new(), false);
     };
     let leaves = |target: LoadAddr| {
         let target = FileAddr(target.0);
@@ -95,7 +96,13 @@ pub fn exits(module: &Module, function: &Function) -> Vec<FileAddr> {
     });
     let instructions: Vec<Instruction> = instructions.collect();
     let exits = body::exits(&instructions, leaves);
-    exits.into_iter().map(|it| FileAddr(it.0)).collect()
+    let exits = exits.into_iter();
+    let exits = exits.map(|(at, how)| (FileAddr(at.0), how)).collect();
+    let at_entry = module.frame_address_at(function.entry);
+    let mut jumps = instructions.iter().filter(|it| body::is_computed_jump(it));
+    let may_leave = at_entry.is_some()
+        && jumps.any(|it| module.frame_address_at(FileAddr(it.addr.0)) == at_entry);
+    (exits, may_leave)
 }
 
 /// A function by its code alone.

@@ -4,10 +4,11 @@ use super::super::RegisterFile;
 use super::super::instruction::{Emulated, Relocated};
 use super::decode::{is_call, target};
 use super::{INT3, JUMP, NEAR_JUMP};
+use dwarf::register::x86_64::RFLAGS;
 use dwarf::{LoadAddr, Memory};
 use iced_x86::{
-    BlockEncoder, BlockEncoderOptions, Code, FlowControl, Instruction as Decoded, InstructionBlock,
-    OpKind,
+    BlockEncoder, BlockEncoderOptions, Code, ConditionCode, FlowControl, Instruction as Decoded,
+    InstructionBlock, OpKind,
 };
 
 /// Size of a pad for a relocated instruction and the jump back.
@@ -15,8 +16,8 @@ pub const PAD_BYTES: usize = 64;
 /// Operands relative to `rip` reach 2 GiB.
 pub const PAD_REACH: u64 = 1 << 30;
 
-/// Returns the registers after a return, a jump, a nop, or an indirect call, whose operand may
-/// depend on the stack pointer, which the call of a copy would change.
+/// Returns the registers after a return, a jump (also one on a flag), a nop, or an indirect call, whose
+/// operand may depend on the stack pointer, which the call of a copy would change.
 pub fn emulate<R: RegisterFile>(
     code: &Decoded,
     registers: &R,
@@ -37,6 +38,13 @@ pub fn emulate<R: RegisterFile>(
         Code::Jmp_rel8_64 | Code::Jmp_rel32_64 => {
             after.set_pc(LoadAddr(code.near_branch64()));
         }
+        _ if code.is_jcc_short_or_near() => {
+            let target = match holds(code.condition_code(), registers.get(RFLAGS)?)? {
+                true => code.near_branch64(),
+                false => code.next_ip(),
+            };
+            after.set_pc(LoadAddr(target));
+        }
         Code::Nopd | Code::Nop_rm16 | Code::Nop_rm32 | Code::Nop_rm64 | Code::Endbr64 => {
             after.set_pc(LoadAddr(code.next_ip()));
         }
@@ -52,6 +60,31 @@ pub fn emulate<R: RegisterFile>(
     Some(Emulated {
         registers: after,
         store,
+    })
+}
+
+/// Returns whether a condition on the flags holds; `None` if it is none.
+fn holds(condition: ConditionCode, flags: u64) -> Option<bool> {
+    use ConditionCode as Is;
+    let [carry, parity, zero, sign, overflow] = [0, 2, 6, 7, 11].map(|bit| flags >> bit & 1 != 0);
+    Some(match condition {
+        Is::None => return None,
+        Is::o => overflow,
+        Is::no => !overflow,
+        Is::b => carry,
+        Is::ae => !carry,
+        Is::e => zero,
+        Is::ne => !zero,
+        Is::be => carry || zero,
+        Is::a => !carry && !zero,
+        Is::s => sign,
+        Is::ns => !sign,
+        Is::p => parity,
+        Is::np => !parity,
+        Is::l => sign != overflow,
+        Is::ge => sign == overflow,
+        Is::le => zero || sign != overflow,
+        Is::g => !zero && sign == overflow,
     })
 }
 
@@ -187,9 +220,51 @@ mod tests {
         assert_eq!(after(&[0xc2, 0x10, 0]), Some((0x5555_0000_2222, 0x7018)));
         assert_eq!(after(&[0xeb, 0x10]), Some((0x1012, 0x7000)));
         assert_eq!(after(&[0xf3, 0x0f, 0x1e, 0xfa]), Some((0x1004, 0x7000)));
-        assert_eq!(after(&[0x75, 0x10]), None, "a conditional jump");
+        // By the register, not by a flag.
+        assert_eq!(after(&[0xe3, 0x10]), None, "jrcxz");
         registers.set_sp(0x8000);
         assert!(emulate(&decode(&[0xc3], LoadAddr(0)), &registers, &stack).is_none());
+    }
+
+    #[test]
+    fn conditional_jumps_compare_as_numbers_do() {
+        let numbers = [0, 1, 2, 0x7f, 0x80, 0xfe, 0xff_u8];
+        for (a, b) in numbers.iter().flat_map(|a| numbers.map(|b| (*a, b))) {
+            let (difference, carry) = a.overflowing_sub(b);
+            let (signed, overflow) = (a as i8).overflowing_sub(b as i8);
+            let parity = difference.count_ones() % 2 == 0;
+            let flags = [
+                (carry, 0),
+                (parity, 2),
+                (a == b, 6),
+                (signed < 0, 7),
+                (overflow, 11),
+            ];
+            let flags = flags
+                .iter()
+                .fold(0, |all, (is, bit)| all | u64::from(*is) << bit);
+            let mut registers = RegisterSet::zeroed_of(Arch::X86_64);
+            registers.set(RFLAGS, flags);
+            // jo, jb, je, jbe, js, jp, jl, jle; each is followed by its opposite.
+            let holds = [
+                overflow,
+                a < b,
+                a == b,
+                a <= b,
+                signed < 0,
+                parity,
+                (a as i8) < b as i8,
+                a as i8 <= b as i8,
+            ];
+            for (nth, holds) in (0..).zip(holds) {
+                for (opcode, jumps) in [(0x70 + 2 * nth, holds), (0x71 + 2 * nth, !holds)] {
+                    let jump = decode(&[opcode, 0x10], LoadAddr(0x1000));
+                    let after = emulate(&jump, &registers, &Stack([0; 8])).unwrap();
+                    let expected = if jumps { 0x1012 } else { 0x1002 };
+                    assert_eq!(after.registers.pc().0, expected, "{opcode:#x}: {a}, {b}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::images::modules::Loaded;
 use crate::inferior::site::Owner;
 use crate::stops::breakpoint::frame_places::FramePlace;
 pub(crate) use crate::stops::breakpoint::names::Names;
+use crate::stops::breakpoint::parts;
 use crate::stops::breakpoint::resolve::Resolved;
 use crate::stops::breakpoint::{
     BoundLocation, BreakpointInfo, FunctionBreakpoint, RequestedLocation, Search, SourceBreakpoint,
@@ -216,6 +217,15 @@ impl Debugger {
                     .indexer
                     .search(module, named.name(), || os.waker());
             }
+        }
+        if breakpoint.options.trace.is_some() && !matches!(breakpoint.search, Search::Line) {
+            let symbol = |place: &BoundLocation| {
+                let loaded = self.images.modules.get(place.module)?;
+                let symbol = loaded.module.symbol_at(loaded.bias.file(place.addr))?;
+                Some(symbol.name)
+            };
+            let has_inlined = matches!(breakpoint.search, Search::Function(_));
+            parts::leave_out(&mut resolved.bound, has_inlined, symbol);
         }
         let before = breakpoint.bound.len();
         let former_pending = breakpoint.pending.clone();

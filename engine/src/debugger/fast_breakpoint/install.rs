@@ -54,7 +54,7 @@ impl Debugger {
         // After the first hit, or after the first call that has returned.
         if let [id] = served.breakpoints[..]
             && let Some(query) = self.stops.breakpoints.trace(id)
-            && (!query.records_calls() || self.stops.breakpoints.exit_at(id, addr).is_some())
+            && (!query.records_calls() || self.stops.breakpoints.is_exit(id, addr))
         {
             site.hasten_jump();
         }

@@ -3,7 +3,8 @@
 //! A call is identified by its thread, its function and the address of its frame. One that ends
 //! otherwise (an exception, `longjmp`) is forgotten when another has the same frame.
 
-use crate::compile::NEVER;
+use crate::arch::body::Leaving;
+use crate::compile::{NEVER, Presence};
 use crate::debugger::Debugger;
 use crate::expr::query::{Query, Source, Subject};
 use crate::ids::error::Error;
@@ -21,6 +22,10 @@ use rustc_hash::FxHashSet;
 
 /// Maximum number of calls that the debugger knows as not returned.
 const MAX_ENTERED: usize = 1 << 16;
+
+/// The text of the result of a call that ends by a jump to another function.
+const NOT_RETURNED: &str = "(tail call)";
+const UNKNOWN_BRANCH: &str = "it is not known whether a call ends by a conditional jump";
 
 /// A call in progress.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -54,8 +59,10 @@ pub(crate) enum Known {
 /// What is known of a call at its return.
 pub(super) struct Left {
     nanoseconds: u64,
+    /// The result as text.
     text: String,
-    number: Result<Number, Error>,
+    /// The number in it; `None`: the result is not known.
+    number: Option<Result<Number, Error>>,
 }
 
 impl Left {
@@ -64,7 +71,7 @@ impl Left {
         Left {
             nanoseconds: 0,
             text: String::new(),
-            number: Err(Error::eval("no call is recorded")),
+            number: Some(Err(Error::eval("no call is recorded"))),
         }
     }
 }
@@ -79,7 +86,7 @@ impl Debugger {
         if !breakpoint.program.trace.as_ref().is_some_and(records_calls) {
             return;
         }
-        let mut inlined = 0;
+        let (mut inlined, mut computed) = (Vec::new(), 0);
         let known: FxHashSet<LoadAddr> = breakpoint.exits.values().map(|it| it.entry).collect();
         for place in &breakpoint.bound {
             if known.contains(&place.addr) {
@@ -98,20 +105,62 @@ impl Debugger {
                 .iter()
                 .any(|begin| begin(&loaded.module, &function) == addr)
             {
-                inlined += 1;
+                inlined.push(place.addr);
                 continue;
             }
-            for exit in body::exits(&loaded.module, &function) {
+            let (exits, may_jump) = body::exits(&loaded.module, &function);
+            computed += usize::from(may_jump);
+            for (exit, leaving) in exits {
                 let addr = loaded.bias.load(exit);
                 if self.inferior.add_site(addr, Owner::User(id)) {
-                    let (entry, module) = (place.addr, place.module);
-                    breakpoint.exits.insert(addr, Exit { entry, module });
+                    let exit = Exit {
+                        entry: place.addr,
+                        module: place.module,
+                        leaving,
+                    };
+                    breakpoint.exits.insert(addr, exit);
                 }
             }
         }
-        if inlined > 0 {
-            let text = format!("{inlined} inlined copies are not traced: they have no return");
-            breakpoint.note = Some(text);
+        // Their hits are no calls.
+        for addr in &inlined {
+            self.inferior.remove_site(*addr, Owner::User(id));
+        }
+        let jumps: FxHashSet<LoadAddr> = (breakpoint.exits.values())
+            .filter(|exit| exit.leaving != Leaving::Return)
+            .map(|exit| exit.entry)
+            .collect();
+        let wants_results = breakpoint.program.trace.as_ref().is_some_and(|query| {
+            let mut subjects = query.subjects();
+            subjects.any(|it| matches!(it.value, Source::Returned))
+        });
+        let mut notes = Vec::new();
+        if !inlined.is_empty() {
+            let count = inlined.len();
+            notes.push(format!(
+                "{count} inlined copies are not traced: they have no return"
+            ));
+        }
+        if computed > 0 {
+            let functions = match computed {
+                1 => "1 function jumps through a register: its calls".to_owned(),
+                count => format!("{count} functions jump through a register: their calls"),
+            };
+            notes.push(format!(
+                "{functions} that end so, in another function, are not recorded"
+            ));
+        }
+        if wants_results && !jumps.is_empty() {
+            let functions = match jumps.len() {
+                1 => "1 function ends".to_owned(),
+                count => format!("{count} functions end"),
+            };
+            notes.push(format!(
+                "{functions} some calls by a jump to another function: `returned` lacks those"
+            ));
+        }
+        if !notes.is_empty() {
+            breakpoint.note = Some(notes.join("; "));
         }
     }
 
@@ -129,7 +178,9 @@ impl Debugger {
                     .collected
                     .fail("too many calls that have not returned".to_owned());
             }
-            state.entered.insert(activation, entered);
+            if state.entered.insert(activation, entered).is_some() {
+                state.left_otherwise += 1;
+            }
             self.tell_calls_outside(id, activation.entry);
         }
     }
@@ -187,7 +238,10 @@ impl Debugger {
             let bits = values.numbers.get(column.number).copied().unwrap_or(0);
             match subject.is_late() {
                 true => Known::Later,
-                false if column.is_optional && bits as i64 == NEVER => Known::Never,
+                false if column.presence == Presence::Absent => Known::Never,
+                false if column.presence == Presence::UnlessNever && bits as i64 == NEVER => {
+                    Known::Never
+                }
                 false => Known::Now(number(column.kind, bits)),
             }
         });
@@ -223,6 +277,11 @@ impl Debugger {
 
     /// Records a call that is about to return.
     pub(crate) fn record_exit(&mut self, id: BreakpointId, thread: ThreadId, exit: Exit) {
+        match self.leaves_by(thread, exit.leaving) {
+            Some(true) => {}
+            Some(false) => return,
+            None => return self.traces.fail(id, UNKNOWN_BRANCH.to_owned()),
+        }
         self.make_room(id, thread, exit.entry);
         let now = ticks();
         let (Some(query), Some(frame)) =
@@ -251,9 +310,11 @@ impl Debugger {
         let needs_value = query
             .subjects()
             .any(|it| matches!(it.value, Source::Returned));
-        let returned = match needs_value {
-            true => self.returned_text(thread, exit),
-            false => Ok((String::new(), Err(Error::eval("not needed")))),
+        let returned = match needs_value && exit.leaving == Leaving::Return {
+            true => self
+                .returned_text(thread, exit)
+                .map(|(text, number)| (text, Some(number))),
+            false => Ok((NOT_RETURNED.to_owned(), None)),
         };
         let Some(state) = self.traces.0.get_mut(&id) else {
             return;
@@ -270,6 +331,19 @@ impl Debugger {
             Ok(values) => state.add((&site, exit.entry), (thread, now), values),
             Err(error) => state.collected.fail(error.to_string()),
         }
+    }
+
+    /// Returns whether a stopped thread leaves its function by the instruction that is next; `None`: that
+    /// is not known.
+    fn leaves_by(&self, thread: ThreadId, leaving: Leaving) -> Option<bool> {
+        if leaving != Leaving::Branch {
+            return Some(true);
+        }
+        let registers = self.inferior.registers(thread)?;
+        let memory = self.inferior.memory();
+        let branch = self.inferior.arch.read(&memory, registers.pc())?;
+        let after = branch.emulate(&registers, &memory)?;
+        Some(Some(after.registers.pc()) == branch.direct_target())
     }
 
     /// Returns the value that a call is about to return, as text and as a number.
@@ -332,7 +406,7 @@ pub(super) fn complete(
                     _ if matches!(subject.value, Source::Elapsed) => {
                         Some(Number::Int(i128::from(left.nanoseconds)))
                     }
-                    _ => Some(left.number.clone()?),
+                    _ => left.number.clone().transpose()?,
                 },
             });
         }

@@ -4,7 +4,7 @@ use super::call::{Activation, Entered, Known, Left, complete, number_in};
 use crate::compile::NEVER;
 use crate::debugger::Debugger;
 use crate::debugger::frame::FrameScope;
-use crate::expr::query::{Query, Source, Subject};
+use crate::expr::query::{NOTHING, Query, Source, Subject};
 use crate::expr::{EvalContext, Purpose};
 use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
@@ -64,6 +64,10 @@ impl Debugger {
                     frame,
                 };
                 self.enter_call(id, activation, entered);
+                // A function of one instruction.
+                if let Some(exit) = self.stops.breakpoints.exit_at_entry(id, entry) {
+                    self.record_exit(id, thread, exit);
+                }
             }
             (Ok(_), ..) if query.records_calls() => {
                 state
@@ -129,6 +133,7 @@ fn text_of(
             let time = times.get(*index).copied().flatten();
             return Ok(Some(time_text(time.map_or(NEVER, |time| time as i64))));
         }
+        Source::Nothing => return Ok(Some(NOTHING.to_owned())),
         Source::CallPath | Source::CallDepth => return Ok(Some(path_text(subject, path))),
         // At a site, each parameter is a value of its own.
         Source::Elapsed | Source::Returned | Source::Arguments => return Ok(None),
@@ -153,6 +158,9 @@ fn number_of(
     if let Source::Since(index) = subject.value {
         let time = times.get(index).copied().flatten();
         return Ok(time.map_or(Known::Never, |time| Known::Now(Number::Int(time.into()))));
+    }
+    if let Source::Nothing = subject.value {
+        return Ok(Known::Never);
     }
     let Some(expression) = subject.expression() else {
         return Ok(Known::Later);

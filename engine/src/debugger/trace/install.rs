@@ -2,8 +2,9 @@
 
 use super::mark::MarkCode;
 use crate::arch::Arch;
+use crate::arch::body::Leaving;
 use crate::compile::{
-    Calls, CodeScope, Measured, NotCompilable, RuntimeLocation, RuntimeValue, Traced,
+    Calls, CodeScope, Measured, NotCompilable, Presence, RuntimeLocation, RuntimeValue, Traced,
 };
 use crate::debugger::Debugger;
 use crate::expr::check::scalar;
@@ -20,10 +21,19 @@ use std::rc::Rc;
 
 /// What the code at a site of a tracepoint is to do.
 pub(crate) enum SiteTrace {
-    /// Record a hit, or a call: then the address of the frame, and whether the call returns here.
-    Record(Rc<TraceArea>, Option<(Measured, bool)>),
+    /// Record a hit, or a call: then the address of the frame, and what the call does here.
+    Record(Rc<TraceArea>, Option<(Measured, CallSite)>),
     /// Keep the time.
     Mark(Box<MarkCode>),
+}
+
+/// What a call does at a site.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CallSite {
+    Begins,
+    Ends(Leaving),
+    /// The function is one instruction.
+    BeginsAndEnds(Leaving),
 }
 
 impl SiteTrace {
@@ -34,8 +44,9 @@ impl SiteTrace {
             SiteTrace::Record(area, call) => {
                 let moment = match call {
                     None => Moment::Hit,
-                    Some((frame, false)) => Moment::Enter(frame),
-                    Some((frame, true)) => Moment::Leave(frame),
+                    Some((frame, CallSite::Begins)) => Moment::Enter(frame),
+                    Some((frame, CallSite::Ends(how))) => Moment::Leave(frame, *how),
+                    Some((frame, CallSite::BeginsAndEnds(how))) => Moment::Pass(frame, *how),
                 };
                 area.tracing(thread, moment)
             }
@@ -44,7 +55,7 @@ impl SiteTrace {
 
     /// Returns whether a condition decides here.
     pub fn has_condition(&self) -> bool {
-        !matches!(self, SiteTrace::Record(_, Some((_, true))))
+        !matches!(self, SiteTrace::Record(_, Some((_, CallSite::Ends(_)))))
     }
 }
 
@@ -57,7 +68,7 @@ impl Debugger {
         };
         let entry = breakpoint.exits.get(&addr).map_or(addr, |exit| exit.entry);
         let exits = breakpoint.exits.iter();
-        let exits = exits.filter(|(_, exit)| exit.entry == entry);
+        let exits = exits.filter(|(addr, exit)| exit.entry == entry && **addr != entry);
         [entry]
             .into_iter()
             .chain(exits.map(|(addr, _)| *addr))
@@ -84,11 +95,28 @@ impl Debugger {
         let exit = self.stops.breakpoints.exit_at(id, site);
         let entry = exit.map_or(site, |exit| exit.entry);
         let area = self.trace_area(thread, entry, id, query)?;
-        let call = match query.records_calls() {
-            true => Some((self.frame_address_at(site)?, exit.is_some())),
-            false => None,
+        if !query.records_calls() {
+            return Ok(SiteTrace::Record(area, None));
+        }
+        let at_entry = self.stops.breakpoints.exit_at_entry(id, site);
+        let call = match (exit, at_entry) {
+            (Some(exit), _) => CallSite::Ends(exit.leaving),
+            (None, Some(exit)) => CallSite::BeginsAndEnds(exit.leaving),
+            (None, None) => CallSite::Begins,
         };
-        Ok(SiteTrace::Record(area, call))
+        if let CallSite::Ends(how) | CallSite::BeginsAndEnds(how) = call
+            && how != Leaving::Return
+            && !area.traced.late.returned_values.is_empty()
+        {
+            return Err("a call that ends by a jump to another function has no result yet".into());
+        }
+        if call == CallSite::BeginsAndEnds(Leaving::Branch) {
+            return Err("the function begins with a jump to another one".into());
+        }
+        Ok(SiteTrace::Record(
+            area,
+            Some((self.frame_address_at(site)?, call)),
+        ))
     }
 
     fn frame_address_at(&self, site: LoadAddr) -> Result<Measured, Refusal> {
@@ -118,6 +146,10 @@ impl Debugger {
         let scope = scope.with_thread_number(number);
         let calls = query.records_calls().then(|| Calls {
             returned: self.returned_at(entry),
+            presence: match self.stops.breakpoints.always_returns(id, entry) {
+                true => Presence::Always,
+                false => Presence::WithResult,
+            },
         });
         let traced = Traced::compile(query, calls.as_ref(), &scope);
         let traced = traced.map_err(|why| why.to_string())?;

@@ -46,6 +46,8 @@ struct TraceState {
     areas: Vec<Rc<TraceArea>>,
     /// Calls that have not returned, and whose entry the debugger has evaluated.
     entered: FxHashMap<Activation, Entered>,
+    /// The number of such calls that did not return before another one had their frame.
+    left_otherwise: u64,
     /// The query at each site that was hit.
     sites: FxHashMap<LoadAddr, Rc<SiteQuery>>,
     /// The paths of calls, once one was recorded in this process.
@@ -232,6 +234,11 @@ impl Debugger {
                 .map(|record| state.decoded(area, record, &target));
             collected.merge_records(records.collect(), all);
         }
+        let lost = state.areas.iter().map(|area| area.calls_lost()).sum();
+        collected.lose(
+            lost,
+            "more calls were in progress than the program has room for",
+        );
         let mut report = collected.report(query, rows, records);
         report.query.clone_from(&state.text);
         let breakpoint = self.stops.breakpoints.all.get(&id);
@@ -245,8 +252,9 @@ impl Debugger {
         let is_alive = self.inferior.process.is_some();
         let now = ticks().saturating_sub(state.clock.ticks);
         report.show_rates_until(is_alive.then_some(now));
-        let in_program = state.areas.iter().map(|area| area.calls_in_progress());
-        report.unreturned = state.entered.len() as u64 + in_program.sum::<u64>();
+        let in_program = state.areas.iter().map(|area| area.calls_unreturned());
+        let by_debugger = state.entered.len() as u64 + state.left_otherwise;
+        report.unreturned = by_debugger + in_program.sum::<u64>();
         Some(report)
     }
 
@@ -268,6 +276,7 @@ impl Debugger {
                 query,
                 areas: Vec::new(),
                 entered: FxHashMap::default(),
+                left_otherwise: 0,
                 sites: FxHashMap::default(),
                 paths: None,
                 marks: FxHashMap::default(),

@@ -5,7 +5,7 @@ use crate::expr::Expression;
 use dwarf::Language;
 
 /// Stands for the result of a function that returns nothing.
-const NOTHING: &str = "nothing";
+pub const NOTHING: &str = "nothing";
 
 /// A query whose record has the values of one site: a parameter each instead of all arguments, and no
 /// result of a function that has none.
@@ -28,6 +28,19 @@ impl SiteQuery {
     ) -> SiteQuery {
         let mut own = query.clone();
         own.record.clear();
+        if !is_returning {
+            let tables = own.tables.iter_mut();
+            let subjects = tables.flat_map(|table| {
+                let columns = table.columns.iter_mut();
+                table
+                    .keys
+                    .iter_mut()
+                    .chain(columns.filter_map(|it| it.value.as_mut()))
+            });
+            for subject in subjects.filter(|it| matches!(it.value, Source::Returned)) {
+                subject.value = Source::Nothing;
+            }
+        }
         let counts = query.record.iter().map(|subject| {
             let before = own.record.len();
             match subject.value {

@@ -9,7 +9,7 @@ mod at_site;
 mod parse;
 mod split;
 
-pub use at_site::SiteQuery;
+pub use at_site::{NOTHING, SiteQuery};
 
 use super::Expression;
 
@@ -123,6 +123,8 @@ pub enum Source {
     Elapsed,
     /// The value that a call returned.
     Returned,
+    /// Stands for it at the site of a function that returns nothing.
+    Nothing,
     /// The calls in progress that are traced, outermost first, to the call itself.
     CallPath,
     /// Their number, without the call itself.
@@ -198,7 +200,9 @@ impl Query {
 
     /// Returns whether calls are recorded, when they return, rather than hits.
     pub fn records_calls(&self) -> bool {
-        self.subjects().any(|it| it.is_late() || it.is_path())
+        let is_of_call =
+            |it: &Subject| it.is_late() || it.is_path() || matches!(it.value, Source::Nothing);
+        self.subjects().any(is_of_call)
     }
 
     /// Returns whether the time of a hit or a call is recorded.

@@ -208,12 +208,14 @@ impl Parser {
                 let text = format!("`{}` cannot be added up; use it as a key", value.text);
                 Err(Error::eval(text))
             }
-            Source::Expression(_) | Source::Elapsed | Source::Returned | Source::Since(_) => {
-                Ok(Item::Column(Column {
-                    aggregate,
-                    value: Some(value),
-                }))
-            }
+            Source::Expression(_)
+            | Source::Elapsed
+            | Source::Returned
+            | Source::Nothing
+            | Source::Since(_) => Ok(Item::Column(Column {
+                aggregate,
+                value: Some(value),
+            })),
         }
     }
 

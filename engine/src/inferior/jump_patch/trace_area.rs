@@ -24,6 +24,10 @@ pub const RECORDS_BEGUN: i32 = 0;
 pub const CALLS_OUTSIDE: i32 = 8;
 /// Offset of the number of records that were read, where none is overwritten before.
 pub const RECORDS_READ: i32 = 16;
+/// Offset of the number of calls that were not recorded, since no slot was free.
+pub const CALLS_LOST: i32 = 24;
+/// Offset of the number of calls that did not return before another one had their frame.
+pub const CALLS_LEFT: i32 = 32;
 /// Offsets in the slot of a call in progress: the address of its frame, 0 if the slot is free.
 pub const CALL_FRAME: i32 = 0;
 /// The processor's clock at its entry.
@@ -32,10 +36,13 @@ pub const CALL_TICKS: i32 = 8;
 pub const CALL_BASE: i32 = 16;
 /// Its values.
 pub const CALL_VALUES: i32 = 24;
-/// The number of slots for calls in progress, as a power of two.
-pub const CALLS_LOG2: u32 = 10;
 /// Slots in which a call may be, from the one on that the address of its frame determines.
-pub const CALL_PROBES: u32 = 4;
+pub const CALL_PROBES: u32 = 8;
+/// Maximum size of all slots for calls in progress at all sites of a tracepoint, in bytes.
+const MAX_CALLS_BYTES: u64 = 32 << 20;
+/// Maximum number of slots of a site, and the minimum, as powers of two.
+const MAX_CALLS_LOG2: u32 = 16;
+const MIN_CALLS_LOG2: u32 = 10;
 /// Multiplier of hashes: odd, so that no two words have the same product (the golden ratio).
 pub const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Offset of the first table.
@@ -78,7 +85,8 @@ pub const FLOAT_BUCKETS: i32 = 257;
 /// Exponents of floats that have a bucket of their own are from minus this up to this minus 1.
 pub const EXPONENTS: i32 = 64;
 
-/// Offset in the column of a mean, behind the sum, of the number of values, where a hit may have none.
+/// Offset in the column of a sum or a mean, behind the sum, of the number of values, where a hit may have
+/// none.
 pub const VALUES_ADDED: i32 = 16;
 
 /// Where everything is.
@@ -88,10 +96,21 @@ pub struct Layout {
     pub tables: Vec<TableLayout>,
     /// The ring.
     pub ring: Option<RingLayout>,
-    /// Offset and size of the slots for calls in progress, if calls are recorded.
-    pub calls: Option<(u64, u64)>,
+    /// The slots for calls in progress, if calls are recorded.
+    pub calls: Option<CallsLayout>,
     /// The size of all in bytes.
     pub len: u64,
+}
+
+/// The slots for calls in progress.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CallsLayout {
+    /// Offset of the first one.
+    pub offset: u64,
+    /// Size of each in bytes.
+    pub slot: u64,
+    /// Their number, as a power of two.
+    pub log2: u32,
 }
 
 /// A table.
@@ -174,9 +193,15 @@ impl Layout {
             .map_or(at, |ring| ring.offset + ring.slot * ring.count);
         let calls = (!traced.late.is_empty()).then(|| {
             let slot = CALL_VALUES as u64 + Values::above(0, traced).size as u64;
-            (end, slot.next_multiple_of(8))
+            let slot = slot.next_multiple_of(8);
+            let most = share(MAX_CALLS_BYTES, MAX_CALLS_BYTES) / slot;
+            CallsLayout {
+                offset: end,
+                slot,
+                log2: (most.max(1).ilog2()).clamp(MIN_CALLS_LOG2, MAX_CALLS_LOG2),
+            }
         });
-        let end = calls.map_or(end, |(offset, slot)| offset + (slot << CALLS_LOG2));
+        let end = calls.map_or(end, |calls| calls.offset + (calls.slot << calls.log2));
         Layout {
             tables,
             ring,
@@ -230,7 +255,7 @@ fn words(column: TracedColumn) -> i32 {
     match column.aggregate {
         Aggregate::Count => 0,
         Aggregate::Rate => spans::SPANS,
-        Aggregate::Mean if column.is_optional => 3,
+        Aggregate::Sum | Aggregate::Mean if column.is_optional() => 3,
         Aggregate::Sum | Aggregate::Mean => 2,
         Aggregate::Least | Aggregate::Greatest => 1,
         Aggregate::Histogram(Scale::Log2) if column.kind == NumberKind::Float => FLOAT_BUCKETS,
@@ -391,23 +416,27 @@ impl TraceArea {
         self.shared.set_word(CALLS_OUTSIDE as usize, calls);
     }
 
-    /// Returns the number of calls in progress that the program knows, with those that ended otherwise
-    /// than by a return.
-    pub fn calls_in_progress(&self) -> u64 {
-        let slots = self.layout.calls.into_iter().flat_map(|(offset, slot)| {
-            (0..1 << CALLS_LOG2).map(move |number: u64| offset + number * slot)
+    /// Returns the number of calls that the program knows and that have not returned: those in
+    /// progress, and those that ended otherwise.
+    pub fn calls_unreturned(&self) -> u64 {
+        let slots = self.layout.calls.into_iter().flat_map(|calls| {
+            (0..1 << calls.log2).map(move |number: u64| calls.offset + number * calls.slot)
         });
-        slots
-            .filter(|slot| self.shared.word(*slot as usize) != 0)
-            .count() as u64
+        let taken = slots.filter(|slot| self.shared.word(*slot as usize) != 0);
+        taken.count() as u64 + self.shared.word(CALLS_LEFT as usize)
+    }
+
+    /// Returns the number of calls that were not recorded, since too many were in progress.
+    pub fn calls_lost(&self) -> u64 {
+        self.shared.word(CALLS_LOST as usize)
     }
 
     /// Takes the call of a frame out of those in progress: the clock at its entry, and its values.
     pub fn take_call(&self, frame: LoadAddr) -> Option<(u64, CallValues)> {
-        let (offset, slot) = self.layout.calls?;
-        let hash = (frame.0 >> 4).wrapping_mul(MULTIPLIER) >> (64 - CALLS_LOG2);
+        let CallsLayout { offset, slot, log2 } = self.layout.calls?;
+        let hash = (frame.0 >> 4).wrapping_mul(MULTIPLIER) >> (64 - log2);
         let mut probes = (0..u64::from(CALL_PROBES)).map(|probe| {
-            let number = (hash + probe) & ((1 << CALLS_LOG2) - 1);
+            let number = (hash + probe) & ((1 << log2) - 1);
             offset + number * slot
         });
         let word = |at: u64| self.shared.word(at as usize);

@@ -9,6 +9,7 @@ use super::trace_area::Layout;
 use super::window::PatchedRange;
 use super::{aarch64, x86_64};
 use crate::arch::Arch;
+use crate::arch::body::Leaving;
 use crate::compile::{Condition, Measured, Traced};
 use crate::ids::HitCondition;
 use crate::os::{Backend, RegisterSet};
@@ -149,7 +150,9 @@ pub enum Moment<'a> {
     /// A call begins, in the frame at this address: its values are kept until it returns.
     Enter(&'a Measured),
     /// The call in the frame at this address returns, and is recorded.
-    Leave(&'a Measured),
+    Leave(&'a Measured, Leaving),
+    /// A call in the frame at this address begins and returns, and is recorded.
+    Pass(&'a Measured, Leaving),
     /// A pass, whose time is kept for other tracepoints.
     Mark,
 }
@@ -159,7 +162,15 @@ impl<'a> Moment<'a> {
     pub fn frame(self) -> Option<&'a Measured> {
         match self {
             Moment::Hit | Moment::Mark => None,
-            Moment::Enter(frame) | Moment::Leave(frame) => Some(frame),
+            Moment::Enter(frame) | Moment::Leave(frame, _) | Moment::Pass(frame, _) => Some(frame),
+        }
+    }
+
+    /// Returns whether the result of the call is not known here: another function returns it.
+    pub fn lacks_result(self) -> bool {
+        match self {
+            Moment::Hit | Moment::Mark | Moment::Enter(_) => false,
+            Moment::Leave(_, how) | Moment::Pass(_, how) => how != Leaving::Return,
         }
     }
 }

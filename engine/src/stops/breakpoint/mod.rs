@@ -17,6 +17,7 @@ mod mark;
 pub(crate) mod names;
 pub(crate) mod new_images;
 mod other_paths;
+pub(crate) mod parts;
 pub(crate) mod pattern;
 pub(crate) mod problem;
 pub(crate) mod resolve;
@@ -31,6 +32,7 @@ pub(crate) use indirect::Choices;
 use left_out::LeftOut;
 use mark::Mark;
 
+use crate::arch::body::Leaving;
 use crate::expr::Expression;
 use crate::expr::query::Query;
 use crate::ids::BreakpointId;
@@ -151,6 +153,7 @@ pub(crate) struct Exit {
     /// The location at the function's entry.
     pub entry: LoadAddr,
     pub module: ModuleId,
+    pub leaving: Leaving,
 }
 
 /// A condition and a message, parsed in the language of the location; parsed again on each bind.
@@ -586,9 +589,36 @@ impl Breakpoints {
         message.filter(|_| !self.is_counting()).cloned()
     }
 
-    /// Returns the exit of a tracepoint's function at an address.
+    /// Returns the exit of a tracepoint's function at an address that is not the function's entry.
     pub(crate) fn exit_at(&self, id: BreakpointId, addr: LoadAddr) -> Option<Exit> {
-        self.all.get(&id)?.exits.get(&addr).copied()
+        let exit = self.all.get(&id)?.exits.get(&addr).copied();
+        exit.filter(|exit| exit.entry != addr)
+    }
+
+    /// Returns whether calls of a tracepoint's function end at an address.
+    pub(crate) fn is_exit(&self, id: BreakpointId, addr: LoadAddr) -> bool {
+        self.all
+            .get(&id)
+            .is_some_and(|it| it.exits.contains_key(&addr))
+    }
+
+    /// Returns whether each call of a tracepoint's function that ends returns itself: none ends by a
+    /// jump to another function.
+    pub(crate) fn always_returns(&self, id: BreakpointId, entry: LoadAddr) -> bool {
+        let exits = self
+            .all
+            .get(&id)
+            .into_iter()
+            .flat_map(|it| it.exits.values());
+        let mut own = exits.filter(|exit| exit.entry == entry);
+        own.all(|exit| exit.leaving == Leaving::Return)
+    }
+
+    /// Returns the exit of a tracepoint's function that is its entry, too: the function is one
+    /// instruction.
+    pub(crate) fn exit_at_entry(&self, id: BreakpointId, entry: LoadAddr) -> Option<Exit> {
+        let exit = self.all.get(&id)?.exits.get(&entry).copied();
+        exit.filter(|exit| exit.entry == entry)
     }
 
     /// Returns what the hits of a tracepoint record; nothing while they are only counted.

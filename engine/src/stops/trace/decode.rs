@@ -31,6 +31,10 @@ fn cell(column: TracedColumn, hits: u64, words: &[u64]) -> Cell {
         (_, [low, high, ..]) => Number::Int((u128::from(*low) | u128::from(*high) << 64) as i128),
         _ => Number::Int(0),
     };
+    let values = || match column.is_optional() {
+        true => words.get(VALUES_ADDED as usize / 8).copied().unwrap_or(0),
+        false => hits,
+    };
     match column.aggregate {
         Aggregate::Count => Cell::Count(hits),
         Aggregate::Rate => {
@@ -40,12 +44,8 @@ fn cell(column: TracedColumn, hits: u64, words: &[u64]) -> Cell {
             }
             Cell::Rate(rate)
         }
-        Aggregate::Sum => Cell::Number(Some(sum())),
-        Aggregate::Mean if column.is_optional => {
-            let values = words.get(VALUES_ADDED as usize / 8);
-            Cell::Mean(sum(), values.copied().unwrap_or(0))
-        }
-        Aggregate::Mean => Cell::Mean(sum(), hits),
+        Aggregate::Sum => Cell::Number((values() > 0).then(sum)),
+        Aggregate::Mean => Cell::Mean(sum(), values()),
         Aggregate::Least | Aggregate::Greatest => {
             let empty = match column.aggregate {
                 Aggregate::Least => i64::MAX,
@@ -54,7 +54,7 @@ fn cell(column: TracedColumn, hits: u64, words: &[u64]) -> Cell {
             let ordered = words.first().copied().unwrap_or(0) as i64;
             // A float that is this number is not a number. An integer may be it, but there is a hit; a
             // time is not.
-            let may_be_empty = column.kind == NumberKind::Float || column.is_optional;
+            let may_be_empty = column.kind == NumberKind::Float || column.is_optional();
             let is_empty = ordered == empty && may_be_empty;
             Cell::Number((!is_empty).then(|| number_in_order(column.kind, ordered)))
         }

@@ -339,8 +339,15 @@ impl Collected {
 
     /// Counts a hit whose values cannot be computed.
     pub fn fail(&mut self, why: String) {
-        let count = self.failed.as_ref().map_or(0, |(count, _)| *count);
-        self.failed = Some((count + 1, why));
+        self.lose(1, &why);
+    }
+
+    /// Counts hits that were not recorded; the reason shown is the last one.
+    pub fn lose(&mut self, hits: u64, why: &str) {
+        if hits > 0 {
+            let count = self.failed.as_ref().map_or(0, |(count, _)| *count);
+            self.failed = Some((count.saturating_add(hits), why.to_owned()));
+        }
     }
 
     /// Returns the report, with at most `rows` rows of each table and the last `records` records.

@@ -9,7 +9,7 @@ use super::super::trace_area::{
     SIZE, THREAD, TICKS, TableLayout, VALUES, VALUES_ADDED, Values,
 };
 use super::super::trampoline::Tracing;
-use crate::compile::{KeyPart, NEVER, NumberKind, TracedColumn, TracedTable};
+use crate::compile::{KeyPart, NEVER, NumberKind, Presence, TracedColumn, TracedTable};
 use crate::expr::query::{Aggregate, Scale};
 use dwarf::{LoadAddr, Register};
 use iced_x86::IcedError;
@@ -66,6 +66,7 @@ pub(super) fn emit(
         values,
         clock,
         begun: tracing.begun,
+        lacks_result: tracing.moment.lacks_result(),
     };
     for (table, layout) in traced.tables.iter().zip(&layout.tables) {
         tracer.table(table, layout)?;
@@ -83,6 +84,8 @@ pub(super) struct Tracer<'a> {
     clock: Clock,
     /// The processor's clock when the tracepoint was set.
     begun: u64,
+    /// Whether the result of the call is not known.
+    lacks_result: bool,
 }
 
 impl Tracer<'_> {
@@ -205,16 +208,21 @@ impl Tracer<'_> {
     /// Adds a number to a column at `at` bytes of the row at `rcx`.
     fn column(&mut self, column: TracedColumn, at: i32) -> Done {
         let number = self.values.numbers + 8 * column.number as i32;
-        if !column.is_optional {
-            return self.add(column, number, at);
+        match column.presence {
+            Presence::Always => return self.add(column, number, at),
+            Presence::Absent => return Ok(()),
+            Presence::WithResult if self.lacks_result => return Ok(()),
+            Presence::WithResult | Presence::UnlessNever => {}
         }
         let mut end = self.asm.create_label();
-        self.asm.mov(r8, ptr(rsp) + number)?;
-        self.asm.mov(r9, NEVER)?;
-        self.asm.cmp(r8, r9)?;
-        self.asm.je(end)?;
+        if column.presence == Presence::UnlessNever {
+            self.asm.mov(r8, ptr(rsp) + number)?;
+            self.asm.mov(r9, NEVER)?;
+            self.asm.cmp(r8, r9)?;
+            self.asm.je(end)?;
+        }
         self.add(column, number, at)?;
-        if column.aggregate == Aggregate::Mean {
+        if let Aggregate::Sum | Aggregate::Mean = column.aggregate {
             self.asm.lock().inc(qword_ptr(rcx) + at + VALUES_ADDED)?;
         }
         self.asm.set_label(&mut end)?;

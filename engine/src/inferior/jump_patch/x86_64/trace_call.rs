@@ -3,8 +3,8 @@
 //! thread of that frame writes it.
 
 use super::super::trace_area::{
-    CALL_BASE, CALL_FRAME, CALL_PROBES, CALL_TICKS, CALL_VALUES, CALLS_LOG2, CALLS_OUTSIDE,
-    MULTIPLIER, Values,
+    CALL_BASE, CALL_FRAME, CALL_PROBES, CALL_TICKS, CALL_VALUES, CALLS_LEFT, CALLS_LOST,
+    CALLS_OUTSIDE, CallsLayout, MULTIPLIER, Values,
 };
 use crate::compile::Traced;
 use crate::os::nanoseconds_per_tick;
@@ -26,8 +26,7 @@ type Done = Result<(), IcedError>;
 pub(super) struct Slots {
     /// The memory of the tracepoint.
     pub area: LoadAddr,
-    /// Offset of the first slot, and the size of each.
-    pub calls: (u64, u64),
+    pub calls: CallsLayout,
 }
 
 impl Slots {
@@ -72,29 +71,36 @@ impl Slots {
         asm.shr(r10, 4_u32)?;
         asm.mov(r9, MULTIPLIER)?;
         asm.imul_2(r10, r9)?;
-        asm.shr(r10, 64 - CALLS_LOG2)?;
-        asm.mov(r8, (self.area + self.calls.0).0)?;
+        asm.shr(r10, 64 - self.calls.log2)?;
+        asm.mov(r8, (self.area + self.calls.offset).0)?;
         asm.mov(edx, CALL_PROBES)
     }
 
     /// Leaves the address of a slot in `rcx`.
     fn slot(self, asm: &mut CodeAssembler) -> Done {
-        asm.and(r10, (1_i32 << CALLS_LOG2) - 1)?;
-        asm.imul_3(rcx, r10, self.calls.1 as i32)?;
+        asm.and(r10, (1_i32 << self.calls.log2) - 1)?;
+        asm.imul_3(rcx, r10, self.calls.slot as i32)?;
         asm.add(rcx, r8)
     }
 
     /// Emits code that keeps the values of a call whose frame's address is `frame` bytes above the stack
-    /// pointer; it falls through. If there is no slot, the call is not recorded.
+    /// pointer; it falls through. If there is no slot, the call is not recorded but counted as lost.
     pub fn enter(self, asm: &mut CodeAssembler, values: Values, frame: i32) -> Done {
         let (mut free, mut known) = (asm.create_label(), asm.create_label());
-        let mut end = asm.create_label();
+        let (mut lost, mut end) = (asm.create_label(), asm.create_label());
         asm.mov(rdi, ptr(rsp) + frame)?;
         self.find(asm, free)?;
+        // The call that had the frame before did not return.
+        asm.mov(rax, self.area.0)?;
+        asm.lock().inc(qword_ptr(rax) + CALLS_LEFT)?;
         asm.jmp(known)?;
+        asm.set_label(&mut lost)?;
+        asm.mov(rax, self.area.0)?;
+        asm.lock().inc(qword_ptr(rax) + CALLS_LOST)?;
+        asm.jmp(end)?;
         asm.set_label(&mut free)?;
         asm.nop()?;
-        self.take(asm, end)?;
+        self.take(asm, lost)?;
         asm.set_label(&mut known)?;
         copy(asm, values.size, |asm, at| {
             asm.mov(rax, ptr(rsp) + (values.numbers + at))?;

@@ -11,6 +11,7 @@ use super::count_all::{CountAll, MARKS};
 use super::trace::{self, Clock, TRACING};
 use super::trace_call::{CALL_BYTES, RETURN_TICKS, Slots};
 use super::trace_path::Paths;
+use crate::arch::body::Leaving;
 use crate::arch::x86_64::{self, own};
 use crate::compile::x86_64::{Exits, emit_captured, emit_condition, emit_measured};
 use crate::compile::{Captured, Condition, KeyPart, Measured, SavedRegisters, Traced};
@@ -22,7 +23,7 @@ use iced_x86::code_asm::{
     r8, r9, r10, r11, r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, rsp, xmm0, xmm1, xmm2,
     xmm3,
 };
-use iced_x86::{BlockEncoderOptions, IcedError, Instruction, MemoryOperand};
+use iced_x86::{BlockEncoderOptions, ConditionCode, IcedError, Instruction, MemoryOperand};
 use std::collections::BTreeSet;
 
 /// Bytes below its stack pointer that the ABI lets a function use.
@@ -56,6 +57,14 @@ impl From<IcedError> for CannotRelocate {
         tracing::debug!(%error, "cannot build a trampoline");
         Self
     }
+}
+
+/// A conditional jump at a site.
+#[derive(Clone, Copy)]
+struct Branch {
+    condition: ConditionCode,
+    /// Where the program's flags are, in bytes above the stack pointer.
+    flags: i32,
 }
 
 struct Builder {
@@ -181,6 +190,7 @@ impl Builder {
         tracing: Tracing<'_>,
         values: Values,
         saved: &SavedRegisters,
+        branch: Branch,
         (none, deopt): (CodeLabel, CodeLabel),
     ) -> Result<(), IcedError> {
         let Tracing {
@@ -198,19 +208,26 @@ impl Builder {
             (Some(site), Some(thread)) => Some(Paths { site, thread }),
             _ => None,
         };
-        if let Moment::Leave(_) = moment {
+        if let Moment::Leave(_, how) = moment {
+            if how == Leaving::Branch {
+                self.unless_it_branches(branch, none)?;
+            }
             if let Some(paths) = paths {
                 paths.leave(&mut self.asm, frame)?;
             }
             let slots = self.slots(tracing);
             slots.fetch(&mut self.asm, (traced, values), frame, (none, deopt))?;
-            for number in &traced.late.returned_numbers {
-                let at = values.numbers + 8 * *number as i32;
-                emit_measured(&traced.measured[*number], &mut self.asm, saved, at, deopt)?;
+            let known = |all: &[usize]| match moment.lacks_result() {
+                true => Vec::new(),
+                false => all.to_vec(),
+            };
+            for number in known(&traced.late.returned_numbers) {
+                let at = values.numbers + 8 * number as i32;
+                emit_measured(&traced.measured[number], &mut self.asm, saved, at, deopt)?;
             }
-            for index in &traced.late.returned_values {
-                self.asm.mov(rbx, ptr(rsp) + values.slot(*index))?;
-                emit_captured(&traced.captured[*index], &mut self.asm, saved, rbx, deopt)?;
+            for index in known(&traced.late.returned_values) {
+                self.asm.mov(rbx, ptr(rsp) + values.slot(index))?;
+                emit_captured(&traced.captured[index], &mut self.asm, saved, rbx, deopt)?;
             }
             self.evaluating();
             self.reserve(tracing, number, deopt)?;
@@ -218,12 +235,13 @@ impl Builder {
         } else {
             self.measure(traced, values, saved, deopt)?;
             self.evaluating();
-            if let Moment::Hit = moment {
+            if let Moment::Hit | Moment::Pass(..) = moment {
                 self.reserve(tracing, number, deopt)?;
             }
         }
         let sinces = traced.sinces.iter().zip(tracing.marks);
-        for (since, mark) in sinces.filter(|_| matches!(moment, Moment::Enter(_) | Moment::Hit)) {
+        for (since, mark) in sinces.filter(|_| !matches!(moment, Moment::Mark | Moment::Leave(..)))
+        {
             let number = |index: usize| values.numbers + 8 * index as i32;
             mark.emit_take(&mut self.asm, number(since.key))?;
             for index in &since.numbers {
@@ -243,24 +261,75 @@ impl Builder {
                 })
             }
             Moment::Enter(_) => {
-                if let Some(paths) = paths {
-                    paths.enter(&mut self.asm, frame)?;
-                }
-                for index in &traced.late.path_values {
-                    self.asm.mov(rcx, ptr(rsp) + values.slot(*index))?;
-                    self.asm.mov(ptr(rcx), rax)?;
-                }
+                self.enter_path(paths, traced, values, frame)?;
                 self.slots(tracing).enter(&mut self.asm, values, frame)
+            }
+            Moment::Pass(..) => {
+                self.enter_path(paths, traced, values, frame)?;
+                trace::emit(&mut self.asm, &tracing, values, (Clock::Now, number))?;
+                paths.map_or(Ok(()), |paths| paths.leave(&mut self.asm, frame))
             }
             Moment::Hit => {
                 let of = (Clock::Now, number);
                 trace::emit(&mut self.asm, &tracing, values, of)
             }
-            Moment::Leave(_) => {
+            Moment::Leave(..) => {
                 let of = (Clock::Kept(frame + RETURN_TICKS), number);
                 trace::emit(&mut self.asm, &tracing, values, of)
             }
         }
+    }
+
+    /// Emits code that adds a call to those in progress, and keeps its path where it is wanted.
+    fn enter_path(
+        &mut self,
+        paths: Option<Paths>,
+        traced: &Traced,
+        values: Values,
+        frame: i32,
+    ) -> Result<(), IcedError> {
+        if let Some(paths) = paths {
+            paths.enter(&mut self.asm, frame)?;
+        }
+        for index in &traced.late.path_values {
+            self.asm.mov(rcx, ptr(rsp) + values.slot(*index))?;
+            self.asm.mov(ptr(rcx), rax)?;
+        }
+        Ok(())
+    }
+
+    /// Emits code that jumps to `passed` if the conditional jump at the site does not: by the flags that
+    /// the program has there.
+    fn unless_it_branches(&mut self, branch: Branch, passed: CodeLabel) -> Result<(), IcedError> {
+        use ConditionCode as Is;
+        self.evaluating();
+        self.asm.push(qword_ptr(rsp) + branch.flags)?;
+        self.evaluating();
+        self.kept.depth += 8;
+        self.asm.popfq()?;
+        self.evaluating();
+        self.kept.depth -= 8;
+        match branch.condition {
+            Is::None => self.asm.jmp(passed)?,
+            Is::o => self.asm.jno(passed)?,
+            Is::no => self.asm.jo(passed)?,
+            Is::b => self.asm.jae(passed)?,
+            Is::ae => self.asm.jb(passed)?,
+            Is::e => self.asm.jne(passed)?,
+            Is::ne => self.asm.je(passed)?,
+            Is::be => self.asm.ja(passed)?,
+            Is::a => self.asm.jbe(passed)?,
+            Is::s => self.asm.jns(passed)?,
+            Is::ns => self.asm.js(passed)?,
+            Is::p => self.asm.jnp(passed)?,
+            Is::np => self.asm.jp(passed)?,
+            Is::l => self.asm.jge(passed)?,
+            Is::ge => self.asm.jl(passed)?,
+            Is::le => self.asm.jg(passed)?,
+            Is::g => self.asm.jle(passed)?,
+        }
+        self.evaluating();
+        Ok(())
     }
 
     /// Emits code that takes the number of a record, `at` bytes above the stack pointer, where no record
@@ -480,7 +549,12 @@ pub fn build(
     }
     if let Some((tracing, values)) = traced {
         saved.written = used.iter().fold(0, |all, number| all | 1 << number);
-        it.trace(tracing, values, &saved, (no, deopt))?;
+        let first = window.instructions.first().and_then(own);
+        let branch = Branch {
+            condition: first.map_or(ConditionCode::None, |it| it.condition_code()),
+            flags: it.kept.depth - above - 8,
+        };
+        it.trace(tracing, values, &saved, branch, (no, deopt))?;
         it.restore_vectors()?;
         it.asm.jmp(leave)?;
     }
