@@ -148,11 +148,12 @@ fn sparkline(counts: &[u64]) -> String {
 fn bounds(bucket: &TraceBucket, number: fn(f64) -> String) -> String {
     match (bucket.from, bucket.to) {
         (None, Some(to)) => format!("below {}", number(to)),
+        (Some(from), None) if from < 0.0 => format!("{} and less", number(from)),
         (Some(from), None) => format!("{} and more", number(from)),
         (Some(from), Some(to)) if (from, to) == (0.0, 1.0) || from == to => number(from),
         (Some(from), Some(to)) if from < 0.0 => format!("({}, {}]", number(to), number(from)),
         (Some(from), Some(to)) => format!("[{}, {})", number(from), number(to)),
-        (None, None) => String::new(),
+        (None, None) => "not a number".to_owned(),
     }
 }
 

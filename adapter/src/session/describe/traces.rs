@@ -108,7 +108,7 @@ fn cell(cell: &Cell) -> TraceCell {
     match cell {
         Cell::Count(count) => number(count.to_string(), *count as f64),
         Cell::Number(None) | Cell::Mean(_, 0) => TraceCell::default(),
-        Cell::Number(Some(Number::Float(float))) => number(short(*float), *float),
+        Cell::Number(Some(Number::Float(float))) => number(exact(*float), *float),
         Cell::Number(Some(value)) => number(value.to_string(), value.to_f64()),
         Cell::Mean(sum, count) => {
             let mean = sum.to_f64() / *count as f64;
@@ -134,15 +134,41 @@ fn number(text: String, number: f64) -> TraceCell {
     }
 }
 
+/// Returns whether a float is written in scientific notation: it has too many places otherwise.
+fn is_scientific(float: f64) -> bool {
+    let size = float.abs();
+    size != 0.0 && !(1e-4..1e15).contains(&size)
+}
+
+/// Returns the text of a float that is no number or no finite one.
+fn not_finite(float: f64) -> Option<&'static str> {
+    match float {
+        _ if float.is_nan() => Some("nan"),
+        f64::INFINITY => Some("infinity"),
+        f64::NEG_INFINITY => Some("-infinity"),
+        _ => None,
+    }
+}
+
+/// Returns a float with all digits that distinguish it from others.
+fn exact(float: f64) -> String {
+    match not_finite(float) {
+        Some(text) => text.to_owned(),
+        None if is_scientific(float) => format!("{float:e}"),
+        None => float.to_string(),
+    }
+}
+
 /// Returns a float with at most six digits, or in scientific notation.
 fn short(float: f64) -> String {
     const DIGITS: i32 = 6;
-    let size = float.abs();
-    if size != 0.0 && !(1e-4..1e15).contains(&size) || !size.is_finite() {
-        return format!("{float:.5e}")
-            .replace("inf", "infinity")
-            .replace("NaN", "nan");
+    if let Some(text) = not_finite(float) {
+        return text.to_owned();
     }
+    if is_scientific(float) {
+        return format!("{float:.5e}");
+    }
+    let size = float.abs();
     let before = if size < 1.0 {
         0
     } else {
@@ -184,6 +210,22 @@ pub fn record(record: Record) -> TraceRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sums_of_floats_are_exact() {
+        for (float, text) in [
+            (0.0, "0"),
+            (250_249.5, "250249.5"),
+            (524_742.5, "524742.5"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (1e300, "1e300"),
+            (-1.25e-9, "-1.25e-9"),
+            (f64::NEG_INFINITY, "-infinity"),
+            (f64::NAN, "nan"),
+        ] {
+            assert_eq!(exact(float), text);
+        }
+    }
 
     #[test]
     fn floats_are_short() {

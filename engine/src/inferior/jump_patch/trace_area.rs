@@ -80,7 +80,7 @@ const MAX_RINGS_BYTES: u64 = 256 << 20;
 /// Buckets of a histogram of integers: 0; those above, by the position of the highest bit; those below.
 pub const INT_BUCKETS: i32 = 129;
 /// Buckets of a histogram of floats: 0; those above, by their exponent, as far as they are not the
-/// first or last; those below.
+/// first or last; those below. Behind them is the bucket of what is not a number.
 pub const FLOAT_BUCKETS: i32 = 257;
 /// Exponents of floats that have a bucket of their own are from minus this up to this minus 1.
 pub const EXPONENTS: i32 = 64;
@@ -258,7 +258,7 @@ fn words(column: TracedColumn) -> i32 {
         Aggregate::Sum | Aggregate::Mean if column.is_optional() => 3,
         Aggregate::Sum | Aggregate::Mean => 2,
         Aggregate::Least | Aggregate::Greatest => 1,
-        Aggregate::Histogram(Scale::Log2) if column.kind == NumberKind::Float => FLOAT_BUCKETS,
+        Aggregate::Histogram(Scale::Log2) if column.kind == NumberKind::Float => FLOAT_BUCKETS + 1,
         Aggregate::Histogram(Scale::Log2) => INT_BUCKETS,
         Aggregate::Histogram(Scale::Linear { from, to, step }) => {
             Scale::buckets(from, to, step) as i32 + 2

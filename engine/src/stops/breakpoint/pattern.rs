@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
 /// Maximum number of locations of a pattern.
-pub const MAX_LOCATIONS: usize = 1_000;
+pub const MAX_LOCATIONS: usize = 20_000;
 /// Maximum size of a compiled pattern in bytes.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
 
@@ -85,7 +85,8 @@ impl Pattern {
         });
         let note = (left_out > 0).then(|| {
             format!(
-                "set on {} of {total} matching functions; {left_out} left out",
+                "set on {} of {total} matching functions; {left_out} left out: {MAX_LOCATIONS} is the \
+                 most, narrow the pattern",
                 bound.len()
             )
         });

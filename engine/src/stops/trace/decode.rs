@@ -63,6 +63,10 @@ fn cell(column: TracedColumn, hits: u64, words: &[u64]) -> Cell {
             let is_float = column.kind == NumberKind::Float;
             let buckets = if is_float { FLOAT_BUCKETS } else { INT_BUCKETS };
             for (bucket, count) in (0..).zip(words).filter(|(_, count)| **count > 0) {
+                if scale == Scale::Log2 && is_float && bucket == FLOAT_BUCKETS {
+                    histogram.add_not_numbers(*count);
+                    continue;
+                }
                 let bucket = match scale {
                     // Those of negative numbers are behind the others.
                     Scale::Log2 if bucket > buckets / 2 => buckets / 2 - bucket,

@@ -73,6 +73,8 @@ pub struct Histogram {
     is_float: bool,
     /// By the order of buckets; those of a logarithmic scale below 0 are negative.
     counts: BTreeMap<i32, u64>,
+    /// Floats that are not a number.
+    not_numbers: u64,
 }
 
 impl Histogram {
@@ -81,12 +83,16 @@ impl Histogram {
             scale,
             is_float: false,
             counts: BTreeMap::new(),
+            not_numbers: 0,
         }
     }
 
     /// Adds a value.
     pub(super) fn add(&mut self, number: Number) {
         self.is_float |= matches!(number, Number::Float(_));
+        if number.is_nan() {
+            return self.add_not_numbers(1);
+        }
         let bucket = match self.scale {
             Scale::Log2 => match number {
                 Number::Int(int) => {
@@ -97,7 +103,7 @@ impl Histogram {
             },
             Scale::Linear { from, to, step } => {
                 let number = number.to_f64();
-                if number < from as f64 || number.is_nan() {
+                if number < from as f64 {
                     0
                 } else if number >= to as f64 {
                     Scale::buckets(from, to, step) as i32 + 1
@@ -116,7 +122,15 @@ impl Histogram {
         *counted = counted.saturating_add(count);
     }
 
+    /// Adds floats that are not a number.
+    pub(super) fn add_not_numbers(&mut self, count: u64) {
+        self.is_float = true;
+        self.not_numbers = self.not_numbers.saturating_add(count);
+    }
+
     pub(super) fn merge(&mut self, other: &Histogram) {
+        self.not_numbers = self.not_numbers.saturating_add(other.not_numbers);
+        self.is_float |= other.is_float;
         for (bucket, count) in &other.counts {
             self.add_bucket(*bucket, *count, other.is_float);
         }
@@ -125,18 +139,21 @@ impl Histogram {
     /// Returns the buckets from the first to the last that has values: the lower bound, which is in
     /// it (`None`: there is none), the upper bound, which is not, and the number of values. Bounds
     /// of integers are whole numbers. Of a logarithmic scale, a bucket of values below 0 has them
-    /// the other way round.
+    /// the other way round. The last one, without bounds, has the floats that are not a number.
     pub fn buckets(&self) -> Vec<(Option<f64>, Option<f64>, u64)> {
-        let (Some(first), Some(last)) = (self.counts.keys().next(), self.counts.keys().next_back())
-        else {
-            return Vec::new();
-        };
-        (*first..=*last)
-            .map(|bucket| {
+        let mut buckets = Vec::new();
+        if let (Some(first), Some(last)) =
+            (self.counts.keys().next(), self.counts.keys().next_back())
+        {
+            buckets.extend((*first..=*last).map(|bucket| {
                 let (from, to) = self.bounds(bucket);
                 (from, to, self.counts.get(&bucket).copied().unwrap_or(0))
-            })
-            .collect()
+            }));
+        }
+        if self.not_numbers > 0 {
+            buckets.push((None, None, self.not_numbers));
+        }
+        buckets
     }
 
     fn bounds(&self, bucket: i32) -> (Option<f64>, Option<f64>) {
@@ -147,8 +164,14 @@ impl Histogram {
                     (bucket, false) => 2f64.powi(bucket - 1),
                     (bucket, true) => 2f64.powi(bucket - 1 - super::decode::EXPONENTS),
                 };
+                let last = 2 * super::decode::EXPONENTS;
                 match bucket {
                     0 if self.is_float => (Some(0.0), Some(0.0)),
+                    // The first and the last hold all that is nearer to 0, or farther from it.
+                    1 if self.is_float => (Some(0.0), Some(power(2))),
+                    -1 if self.is_float => (Some(-0.0), Some(-power(2))),
+                    _ if self.is_float && bucket == last => (Some(power(bucket)), None),
+                    _ if self.is_float && bucket == -last => (Some(-power(last)), None),
                     0 => (Some(0.0), Some(1.0)),
                     1.. => (Some(power(bucket)), Some(power(bucket + 1))),
                     _ => (Some(-power(-bucket)), Some(-power(1 - bucket))),
@@ -172,7 +195,7 @@ impl Histogram {
 
 /// Returns the bucket of a float: by its exponent, as far as that has a bucket.
 fn float_bucket(float: f64) -> i32 {
-    if float == 0.0 || float.is_nan() {
+    if float == 0.0 {
         return 0;
     }
     let exponent = (float.to_bits() >> 52 & 0x7ff) as i32 - 1023;

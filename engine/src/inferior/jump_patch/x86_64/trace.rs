@@ -354,13 +354,13 @@ impl Tracer<'_> {
     /// too.
     fn float_bucket(&mut self) -> Done {
         let (mut end, mut low) = (self.asm.create_label(), self.asm.create_label());
-        let mut high = self.asm.create_label();
+        let (mut high, mut none) = (self.asm.create_label(), self.asm.create_label());
         self.asm.lea(rdx, ptr(r8 + r8))?;
         self.asm.test(rdx, rdx)?;
         self.asm.je(end)?;
         self.asm.mov(rax, 0xffe0_0000_0000_0000_u64)?;
         self.asm.cmp(rdx, rax)?;
-        self.asm.ja(end)?;
+        self.asm.ja(none)?;
         self.asm.shr(rdx, 53_u32)?;
         // The exponent, from 0 on.
         self.asm.sub(rdx, 1023 - EXPONENTS)?;
@@ -375,6 +375,9 @@ impl Tracer<'_> {
         self.asm.test(r8, r8)?;
         self.asm.jns(end)?;
         self.asm.add(r9, FLOAT_BUCKETS / 2)?;
+        self.asm.jmp(end)?;
+        self.asm.set_label(&mut none)?;
+        self.asm.mov(r9d, FLOAT_BUCKETS)?;
         self.asm.set_label(&mut end)?;
         self.asm.zero_bytes()
     }
