@@ -4,6 +4,7 @@
 use super::hop::{Hop, HopKind, Origin};
 use super::rows::Row;
 use super::search::Searched;
+use super::writes::NOT_SET;
 use super::{Goal, Mark};
 use crate::arch::{Held, Holder, Instruction};
 use crate::debugger::dispatch::Shown;
@@ -35,6 +36,8 @@ pub(in crate::debugger) struct Following {
     /// The call of the kernel's that the search has led to, if it was made without a stop.
     pub(super) call: Option<CallOfRun>,
     searches: u32,
+    /// Whether the value is older than the call whose variable has it.
+    is_left_over: bool,
     /// Whether the last search has found nothing.
     pub(super) is_nothing_found: bool,
     /// Whether the last search was given up.
@@ -82,6 +85,7 @@ impl Debugger {
             is_tentative: false,
             call: None,
             searches: 0,
+            is_left_over: false,
             is_nothing_found: false,
             is_abandoned: false,
         };
@@ -178,14 +182,18 @@ impl Debugger {
 
     /// Keeps what was found out. Returns it in a few words.
     fn keep_origin(&mut self, following: Following) -> String {
+        let is_left_over = following.is_left_over;
         let origin = Origin {
             name: following.data.name,
             hops: following.hops,
         };
-        let text = match origin.hops.last() {
+        let mut text = match origin.hops.last() {
             Some(hop) => origin.text_of(hop),
             None => format!("{}: its origin was not found", origin.name),
         };
+        if is_left_over {
+            text.push_str(NOT_SET);
+        }
         self.travel.origin = Some(origin);
         self.travel.is_origin_new = true;
         text
@@ -213,6 +221,10 @@ impl Debugger {
                 return Some(Next::Done);
             }
             Awaited::Store(write) => {
+                // The first search is that for the variable itself.
+                if following.hops.is_empty() && self.is_left_over(&following.data) {
+                    following.is_left_over = true;
+                }
                 let here = self.inferior.os().next_event();
                 let is_nothing_found = following.is_nothing_found;
                 let later = write

@@ -73,6 +73,10 @@ pub(super) struct SearchedData {
     others: BTreeMap<BreakpointId, Watch>,
 }
 
+/// What is added to the text of a write that is older than the call whose variable was asked for.
+pub(super) const NOT_SET: &str =
+    "; it was not set in its call: it holds what an earlier call has left there";
+
 impl Debugger {
     /// Goes back to the last write that has changed data; the stop is reported once it is found. If there was none,
     /// a note says so, and the place stays that is shown.
@@ -117,6 +121,13 @@ impl Debugger {
         Ok(self.set_up_and_begin(thread, at, after, searched))
     }
 
+    /// Returns whether the place that is shown is before the call that a variable belongs to: it holds what an earlier
+    /// call has left on the stack.
+    pub(super) fn is_left_over(&mut self, data: &Watchable) -> bool {
+        let scope = data.scope.as_ref();
+        scope.is_some_and(|scope| !self.is_alive(scope) || self.is_off_stack(scope))
+    }
+
     /// Notes the stop at a write that was searched: the thread may run on from there.
     pub(super) fn note_write(&mut self, reason: &StopReason) {
         if let (Some(writing), StopReason::Data(..)) = (&mut self.travel.writing, reason) {
@@ -158,7 +169,12 @@ impl Debugger {
             Ok(Came::Here) => {
                 self.forget_begin();
                 self.inferior.set_state(State::Running);
-                let reason = writing.reason.unwrap_or(StopReason::Step);
+                let mut reason = writing.reason.unwrap_or(StopReason::Step);
+                if let StopReason::Data(_, text) = &mut reason
+                    && self.is_left_over(&writing.data)
+                {
+                    text.push_str(NOT_SET);
+                }
                 Some(Vote::Stop(reason, Shown::default()))
             }
             Ok(Came::Begin(vote)) => Some(vote),
