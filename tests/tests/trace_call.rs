@@ -264,7 +264,7 @@ fn end_of_the_process_ends_the_trace() {
     let text = trace(&mut client, json!({"function": "crash"}));
     assert_contains(
         &text,
-        &["crash was not called as requested: the process ended: exit code 0"],
+        &["crash was not called: the process ended: exit code 0"],
     );
     let mut client = started(&fixture, &[]);
     let text = trace(&mut client, json!({"function": "no_such_function"}));
@@ -299,10 +299,7 @@ fn breakpoint_inside_ends_the_trace() {
     // Before the call, too.
     let text = trace(&mut client, json!({"function": "outermost"}));
     client.expect_stopped("breakpoint");
-    assert_contains(
-        &text,
-        &["outermost was not called as requested: a breakpoint was hit"],
-    );
+    assert_contains(&text, &["outermost was not called: a breakpoint was hit"]);
     client.set_breakpoints(&fixture, &["half_end"]);
     let text = trace(&mut client, json!({"function": "outermost"}));
     client.expect_stopped("breakpoint");
@@ -470,7 +467,7 @@ fn exception_caught_inside_is_part_of_the_trace() {
     // An earlier throw, before the call, ends it as well.
     let text = trace(&mut client, json!({"function": "careful"}));
     client.expect_stopped("exception");
-    assert_contains(&text, &["careful was not called as requested: C++"]);
+    assert_contains(&text, &["careful was not called: C++"]);
     let text = trace(&mut client, json!({"function": "careful"}));
     client.expect_stopped("exception");
     assert_contains(&text, &["not returned: C++ exception"]);
@@ -525,6 +522,49 @@ fn rust_call_shows_its_variables_and_what_it_changed() {
     // Variables of the compiler are not shown.
     assert!(!text.contains("iter"), "{text}");
     client.disconnect();
+}
+
+#[test]
+fn what_an_argument_owns_is_not_compared() {
+    let fixture = Fixture::of("rust/moved_arguments.rs");
+    let mut client = started(&fixture, &[]);
+    let text = trace(&mut client, json!({"function": "extend"}));
+    assert_contains(
+        &text,
+        &[
+            "changed through arguments: self.store[0].0 = \"c\", ",
+            ", self.seen: 0 → 1\n",
+        ],
+    );
+    let after = text.lines().find(|row| row.starts_with("changed through"));
+    assert!(after.is_some_and(|row| !row.contains("iter")), "{text}");
+    // The source of callees has no arguments of generics.
+    assert!(!text.contains("push<"), "{text}");
+    client.expect_stopped("step");
+    let text = trace(&mut client, json!({"function": "take"}));
+    assert_contains(&text, &["changed through arguments: into: 0 → 14\n"]);
+    client.disconnect();
+}
+
+#[test]
+fn call_that_a_condition_leaves_out_is_not_taken_for_none() {
+    let fixture = Fixture::of("c/loop.c");
+    let ended = |arguments: Value| {
+        let mut client = started(&fixture, &[]);
+        let text = trace(&mut client, arguments);
+        client.wait_event("terminated");
+        text
+    };
+    let never = ended(json!({"function": "body", "condition": "i == 77"}));
+    let text = "body was called, but `i == 77` held at none of its calls: the process ended";
+    assert_contains(&never, &[text]);
+    let few = ended(json!({"function": "body", "hit": 77}));
+    assert_contains(
+        &few,
+        &["body was called fewer than 77 times: the process ended"],
+    );
+    let none = ended(json!({"function": "nobody", "condition": "i == 77"}));
+    assert_contains(&none, &["nobody was not called: the process ended"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod differences;
 mod fold;
+mod names;
 mod record;
 mod text;
 

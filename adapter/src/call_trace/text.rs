@@ -1,14 +1,15 @@
-//! The text of a traced call. If it is too long, detail is left out in steps: further iterations,
-//! lines of callees, source, and then lines in the middle.
+//! The text of a traced call. If it is too long, detail is left out in steps: further iterations, lines of
+//! callees, the ends of long source lines, source, and then lines in the middle. The text says so.
 
 use super::differences::cut;
 use super::fold::path_of;
+use super::names::without_generics;
 use super::{Call, Change, Inner, Line, Loop, Node, Outcome, Range, Step};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-/// Maximum length of a source line in bytes.
-const MAX_SOURCE_BYTES: usize = 56;
+/// Maximum length in bytes of a source line that changes stand beside, and where room is short.
+const MAX_SOURCE_BYTES: (usize, usize) = (100, 56);
 /// The column at which changes begin behind source, and the blanks before them.
 const CHANGES_COLUMN: usize = 44;
 const BLANKS: usize = 3;
@@ -20,7 +21,7 @@ const ITERATION_INDENT: usize = 4;
 const MAX_ROW_BYTES: usize = 300;
 /// Share of the head, in percent, if lines in the middle are left out.
 const HEAD_PERCENT: usize = 60;
-/// Room for the remark about lines left out.
+/// Room for the remark about lines left out, and for the one about detail.
 const REMARK_BYTES: usize = 100;
 
 /// The source lines by number, and the names of the files.
@@ -54,56 +55,71 @@ struct Detail {
     inner: usize,
     /// Whether lines of callees are shown.
     callees: bool,
-    /// Whether the source is shown, once a line.
-    source: bool,
+    /// How much of the source is shown, once a line.
+    source: Shown,
+    /// What is left out, as text.
+    left_out: &'static str,
+}
+
+/// How much of source lines is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// Whole lines; those that changes stand beside up to [`MAX_SOURCE_BYTES`].
+    Whole,
+    /// Lines up to the smaller one of [`MAX_SOURCE_BYTES`].
+    Begin,
+    /// Nothing.
+    No,
 }
 
 /// From everything to the least.
-const DETAILS: [Detail; 6] = [
-    Detail {
+const DETAILS: [Detail; 7] = {
+    let all = Detail {
         iterations: usize::MAX,
         inner: usize::MAX,
         callees: true,
-        source: true,
-    },
-    Detail {
+        source: Shown::Whole,
+        left_out: "",
+    };
+    let few = Detail {
         iterations: 4,
         inner: 4,
-        callees: true,
-        source: true,
-    },
-    Detail {
-        iterations: 4,
-        inner: 4,
+        left_out: "iterations",
+        ..all
+    };
+    let own = Detail {
         callees: false,
-        source: true,
-    },
-    Detail {
+        left_out: "iterations and lines of callees",
+        ..few
+    };
+    let two = Detail {
         iterations: 2,
         inner: 2,
-        callees: false,
-        source: true,
-    },
-    Detail {
+        ..own
+    };
+    let one = Detail {
         iterations: 1,
-        inner: 2,
-        callees: false,
-        source: true,
-    },
-    Detail {
-        iterations: 1,
-        inner: 2,
-        callees: false,
-        source: false,
-    },
-];
+        ..two
+    };
+    let short = Detail {
+        source: Shown::Begin,
+        left_out: "iterations, lines of callees and the ends of source lines",
+        ..one
+    };
+    let bare = Detail {
+        source: Shown::No,
+        left_out: "iterations, lines of callees and the source",
+        ..one
+    };
+    [all, few, own, two, one, short, bare]
+};
 
 impl Traced {
     /// Returns the text, of at most `limit` bytes.
     pub fn text(&self, limit: usize) -> String {
         let (head, tail) = (joined(&self.head), joined(&self.tail));
         let room = limit.saturating_sub(head.len() + tail.len());
-        let mut rows = Vec::new();
+        let (mut rows, mut whole, mut remark) = (Vec::new(), 0, String::new());
         for detail in DETAILS {
             let mut rendered = Rendered {
                 source: &self.source,
@@ -113,12 +129,18 @@ impl Traced {
             };
             rendered.nodes(&self.lines, 0);
             rows = rendered.rows;
-            if length(&rows) <= room {
+            match detail.left_out {
+                "" => whole = head.len() + length(&rows) + tail.len(),
+                what => {
+                    remark = format!("{what} left out for want of room; `limit` {whole} has all\n")
+                }
+            }
+            if length(&rows) + remark.len() <= room {
                 break;
             }
         }
-        let body = fitted(rows, room);
-        let text = format!("{head}{body}{tail}");
+        let body = fitted(rows, room.saturating_sub(remark.len()));
+        let text = format!("{head}{body}{tail}{remark}");
         match text.len() <= limit {
             true => text,
             // Head and tail alone are too long.
@@ -208,11 +230,16 @@ impl Rendered<'_> {
     fn step(&mut self, step: &Step, indent: usize) {
         let mut text = format!("{:>5}", self.number(step.line));
         let mut blanks = BLANKS;
-        if self.detail.source
+        let most = match (self.detail.source, step.changes.is_empty()) {
+            (Shown::Whole, true) => usize::MAX,
+            (Shown::Whole, false) => MAX_SOURCE_BYTES.0,
+            (Shown::Begin | Shown::No, _) => MAX_SOURCE_BYTES.1,
+        };
+        if self.detail.source != Shown::No
             && let Some(line) = self.source.lines.get(&step.line)
             && self.shown.insert(step.line)
         {
-            let _ = write!(text, "  {}", cut(line, MAX_SOURCE_BYTES));
+            let _ = write!(text, "  {}", cut(line, most));
             let width = text.chars().count() + indent;
             blanks = CHANGES_COLUMN.saturating_sub(width).max(BLANKS);
         }
@@ -241,7 +268,8 @@ impl Rendered<'_> {
             Outcome::Unwound => ", left by an exception or a long jump".to_owned(),
             Outcome::Open => ", not returned".to_owned(),
         };
-        let text = format!("→ {}({}){outcome}", call.name, call.arguments);
+        let name = without_generics(&call.name);
+        let text = format!("→ {name}({}){outcome}", call.arguments);
         self.row(indent, &text);
         if has_lines {
             self.nodes(&call.lines, indent + 2);

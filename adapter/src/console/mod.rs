@@ -98,7 +98,7 @@ static COMMANDS: &[Command] = &[
 ];
 
 /// Commands that concern the process itself also while a past stop is shown.
-const OF_THE_PROCESS: [&str; 5] = ["set", "signals", "symbols", "trace", "trace-call"];
+const OF_THE_PROCESS: [&str; 4] = ["set", "signals", "symbols", "trace"];
 
 /// Returns the command in a line of console input, without its prefix; `None` if the line is an
 /// expression.

@@ -11,7 +11,8 @@ pub enum TraceCall {}
 
 impl Request for TraceCall {
     const COMMAND: &'static str = "stillpoint/traceCall";
-    const IN_THE_PAST: InThePast = InThePast::Leaves;
+    // A trace begins where the program is shown, also in a recording.
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     // The text is returned also if the process has ended.
     const WHEN: RequiredState = RequiredState::Always;
     const DEFERRED_DURING_CALL: bool = true;

@@ -2,7 +2,7 @@
 
 use super::observe::{self, Reading};
 use super::{CallTrace, Inside, Running};
-use crate::call_trace::{Change, Line, Outcome, Source, Traced, cut, lines_of};
+use crate::call_trace::{Change, Line, Outcome, Pass, Source, Traced, cut, lines_of};
 use crate::session::{Session, own_breakpoints};
 use engine::{ExitStatus, State, StopReason, ThreadId, open_regular};
 use std::collections::BTreeSet;
@@ -26,12 +26,20 @@ pub(super) fn end(session: &mut Session, running: Running, why: &str) {
     let traced = match running.inside {
         Some(inside) => of_call(session, inside, why),
         None => {
-            let head = format!(
-                "{} was not called as requested: {why}",
-                running.wanted.function
-            );
-            let mut tail = Vec::new();
             let breakpoint = breakpoint.unwrap_or(running.breakpoint);
+            let function = &running.wanted.function;
+            let head = match &running.wanted.pass {
+                Pass::If(condition) if breakpoint.was_passed => {
+                    format!(
+                        "{function} was called, but `{condition}` held at none of its calls: {why}"
+                    )
+                }
+                Pass::Hit(number @ 2..) if breakpoint.verified => {
+                    format!("{function} was called fewer than {number} times: {why}")
+                }
+                _ => format!("{function} was not called: {why}"),
+            };
+            let mut tail = Vec::new();
             if !breakpoint.verified
                 && let Some(message) = breakpoint.message
             {

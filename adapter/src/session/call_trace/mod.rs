@@ -159,6 +159,8 @@ pub fn run(session: &mut Session, wanted: Wanted) -> Result<String, RequestError
 }
 
 fn begin(session: &mut Session, wanted: Wanted) -> Result<(), RequestError> {
+    // The copy of a past stop cannot run. A replay can: the trace begins at the place that it shows.
+    session.debugger.put_past_aside();
     let was_stopped = match session.state() {
         State::Stopped => true,
         // What is held runs after `configurationDone`.

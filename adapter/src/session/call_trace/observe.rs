@@ -3,10 +3,11 @@
 use super::{Inside, end};
 use crate::call_trace::{Change, Group, Leaf, Seen, Snapshot, cut, differences};
 use crate::session::Session;
-use engine::value::ChildPath;
 use engine::value::scalar::NumberFormat;
+use engine::value::{ChildPath, Shape};
 use engine::{Child, ChildFilter, Frame, FrameKey, Limits, Named, Objects, ThreadId, Value};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Maximum number of members and elements of a value that are compared, of members with all of their
@@ -98,7 +99,7 @@ impl Reading<'_> {
             return None;
         }
         Some(Snapshot {
-            groups: self.groups(value, &named.name, POINTERS.0, former),
+            groups: self.groups(value, &named.name, POINTERS.0, former, None),
             text,
             exact,
             print,
@@ -112,16 +113,21 @@ impl Reading<'_> {
         name: &str,
         pointers: usize,
         former: Option<&Snapshot>,
+        own: Option<Range<u64>>,
     ) -> Vec<Arc<Group>> {
         let former = former.map(|it| it.groups.iter().map(|it| (it.path.as_str(), it)).collect());
         let mut parts = Parts {
             former: former.unwrap_or_default(),
             groups: Vec::new(),
             leaves: 0,
+            own: None,
         };
+        let of_argument = own.is_some();
+        parts.own = own;
         self.collect(value, name, (pointers, 0), &mut parts);
         match parts.groups.as_slice() {
-            [only] if only.path == name && only.leaves.len() <= 1 => Vec::new(),
+            // A variable without parts; the target of a reference is one.
+            [only] if only.path == name && only.leaves.len() <= 1 && !of_argument => Vec::new(),
             _ => parts.groups,
         }
     }
@@ -136,6 +142,22 @@ impl Reading<'_> {
         if parts.is_full() {
             return;
         }
+        let own = match lends(value) {
+            true => None,
+            false => parts.own.clone(),
+        };
+        let around = std::mem::replace(&mut parts.own, own);
+        self.collect_inside(value, path, (pointers, depth), parts);
+        parts.own = around;
+    }
+
+    fn collect_inside(
+        &mut self,
+        value: &Value,
+        path: &str,
+        (pointers, depth): (usize, usize),
+        parts: &mut Parts<'_>,
+    ) {
         let print = self.session.debugger.fingerprint(value);
         if let Some(former) = parts.former.get(path)
             && print.is_some()
@@ -151,10 +173,15 @@ impl Reading<'_> {
             true => debugger.next_children(value, None, ChildFilter::All, &mut range),
             false => Ok(engine::ChildBatch::Children(Vec::new())),
         };
-        let children = children.map(|batch| batch.children()).unwrap_or_default();
+        let mut children = children.map(|batch| batch.children()).unwrap_or_default();
+        // An empty container has nothing else.
+        children.retain(|child| child.name != "[raw]");
         let of_pointer = children.first().is_some_and(is_of_pointer);
         if children.is_empty() || (of_pointer && pointers == 0) {
-            let leaf = self.leaf(value, path);
+            let leaf = match parts.own {
+                Some(_) => None,
+                None => self.leaf(value, path),
+            };
             parts.push(Arc::new(Group {
                 path: path.to_owned(),
                 print,
@@ -164,8 +191,8 @@ impl Reading<'_> {
         }
         let children: Vec<(String, Value)> = children
             .into_iter()
-            .filter(|child| child.name != "[raw]")
             .filter_map(|child| Some((path_of(path, &child), child.value.ok()?)))
+            .filter(|(_, child)| parts.may_hold(child))
             .collect();
         if print.is_some() {
             // An array of numbers.
@@ -212,9 +239,20 @@ struct Parts<'a> {
     former: HashMap<&'a str, &'a Arc<Group>>,
     groups: Vec<Arc<Group>>,
     leaves: usize,
+    /// The bytes of an argument that is passed by value, unless a pointer has led out of it. What it owns outside
+    /// of them (the elements of a vector, the target of a box) belongs to the callee, which may move or free
+    /// it; the caller sees only what pointers and references lead to.
+    own: Option<Range<u64>>,
 }
 
 impl Parts<'_> {
+    fn may_hold(&self, child: &Value) -> bool {
+        match (&self.own, child.address()) {
+            (Some(own), Some(address)) => own.contains(&address.0),
+            _ => true,
+        }
+    }
+
     fn is_full(&self) -> bool {
         self.groups.len() >= MAX_GROUPS || self.leaves >= MAX_LEAVES
     }
@@ -222,6 +260,15 @@ impl Parts<'_> {
     fn push(&mut self, group: Arc<Group>) {
         self.leaves += group.leaves.len();
         self.groups.push(group);
+    }
+}
+
+/// Returns whether a value leads to something that it does not own: a pointer or a reference, or Rust's slices.
+fn lends(value: &Value) -> bool {
+    let name = value.ty.name();
+    match value.ty.shape() {
+        Shape::Pointer(..) => !name.contains("Box<"),
+        _ => name.starts_with(['&', '*']),
     }
 }
 
@@ -363,9 +410,11 @@ pub(super) fn targets(
 impl Reading<'_> {
     /// Returns an argument with the targets of its pointers.
     fn whole(&mut self, value: &Value, name: &str) -> Option<Snapshot> {
+        let begin = value.address().map_or(0, |address| address.0);
+        let own = begin..begin.saturating_add(value.ty.size().unwrap_or(0));
         Some(Snapshot {
             text: self.text(value, 400)?,
-            groups: self.groups(value, name, POINTERS.1, None),
+            groups: self.groups(value, name, POINTERS.1, None, Some(own)),
             ..Snapshot::default()
         })
     }
@@ -374,7 +423,9 @@ impl Reading<'_> {
     pub fn changes(&mut self, targets: &[Watched]) -> Vec<Change> {
         let mut changes = Vec::new();
         for target in targets {
-            if let Some(after) = self.whole(&target.value, &target.name) {
+            if let Some(after) = self.whole(&target.value, &target.name)
+                && after.groups != target.before.groups
+            {
                 changes.extend(differences(
                     &target.name,
                     &target.before,

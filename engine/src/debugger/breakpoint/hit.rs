@@ -107,6 +107,9 @@ impl Debugger {
             match answer {
                 Ok(true) => {}
                 Ok(false) => {
+                    if let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) {
+                        breakpoint.was_passed = true;
+                    }
                     if let Some(addr) = addr
                         && !is_counting
                     {

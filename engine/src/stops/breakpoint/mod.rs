@@ -114,6 +114,8 @@ pub struct BreakpointInfo {
     pub place: Option<ResolvedLocation>,
     /// The number of its locations.
     pub bound_addresses: usize,
+    /// Whether it was reached while its condition was false.
+    pub was_passed: bool,
 }
 
 /// What a breakpoint is set on.
@@ -180,6 +182,8 @@ pub(crate) struct Breakpoint {
     hits: u64,
     /// The hits at which its condition could not be evaluated.
     failed_hits: u64,
+    /// Whether it was reached while its condition was false.
+    pub(crate) was_passed: bool,
     /// Whether it has stopped once, as its hit condition demands.
     pub(crate) spent: bool,
     pub(crate) bound: Vec<BoundLocation>,
@@ -215,6 +219,7 @@ impl Breakpoint {
             names: Names::default(),
             hits: 0,
             failed_hits: 0,
+            was_passed: false,
             spent: false,
             bound: Vec::new(),
             exits: BTreeMap::new(),
@@ -235,6 +240,7 @@ impl Breakpoint {
     fn set_options(&mut self, options: BreakpointOptions) {
         self.options = options;
         self.hits = 0;
+        self.was_passed = false;
         self.spent = false;
         self.evaluations = Evaluations::default();
         self.left_out.clear();
@@ -399,6 +405,7 @@ impl Breakpoint {
                 address: bound.addr,
             }),
             bound_addresses: self.bound.len() - self.lacking.len().min(self.bound.len()),
+            was_passed: self.was_passed,
         }
     }
 }
