@@ -3,6 +3,7 @@
 
 mod budget;
 pub mod calls;
+mod deep;
 mod difference;
 pub mod explain;
 pub mod past;
@@ -62,10 +63,7 @@ pub fn gather(
         (None, None) => session.history.thread().ok_or(RequestError::Running)?,
     };
     let mut budget = Budget::new(size);
-    let frames = session
-        .debugger
-        .stack(thread, 0, Some(MAX_FRAMES.0))?
-        .frames;
+    let (frames, is_whole) = stack::read(session, thread)?;
     let shown = match frame {
         Some(frame) => frames.iter().find(|it| it.key == frame),
         None => stack::shown(session, &frames),
@@ -95,10 +93,9 @@ pub fn gather(
     let level = shown.map(|frame| frame.key.level);
     let mut entries = stack::fold(session, &frames, level, style);
     budget.section(15, |allowed| {
-        let (kept, cost) = budget::fitting(&entries, allowed, stack::cost);
-        let omitted = entries.drain(kept..);
-        context.omitted.frames = omitted.map(|entry| entry.folded.max(1)).sum();
-        context.omitted.deeper_frames = frames.len() >= MAX_FRAMES.0;
+        let (cost, omitted) = stack::keep(&mut entries, allowed);
+        context.omitted.frames = omitted;
+        context.omitted.deeper_frames = !is_whole;
         cost
     });
     context.stack = entries;

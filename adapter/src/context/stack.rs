@@ -1,16 +1,22 @@
 //! Frames of a stack: selects the relevant one, folds those of libraries.
 
 use super::MAX_NAME_BYTES;
-use super::budget::cut;
-use crate::protocol::ContextFrame;
+use super::budget::{self, cut};
+use super::deep::{self, Part};
+use crate::protocol::{ContextFrame, RequestError};
 use crate::session::Session;
 use crate::session::describe::{describe_frame, present};
-use engine::{Frame, FrameKind, Limits};
+use engine::{Frame, FrameKind, Limits, ThreadId};
 
 /// Maximum length of the text of a frame's arguments in bytes.
 const MAX_ARGUMENTS_CHARS: usize = 200;
 /// Maximum length of the text of one argument's value in bytes.
 const MAX_ARGUMENT_CHARS: usize = 40;
+
+/// At least so many entries of a deep stack are shown.
+const SUMMARY: usize = 8;
+/// Room for the entry of what is left out, in bytes.
+const GAP_COST: usize = 40;
 
 /// How frames are written.
 #[derive(Clone, Copy)]
@@ -69,6 +75,7 @@ pub fn entry(session: &mut Session, frame: &Frame, style: Style) -> ContextFrame
         path: described.source.and_then(|source| source.path.clone()),
         line,
         folded: 0,
+        rounds: 0,
         arguments,
         address: style.addresses.then(|| frame.pc.to_string()),
     }
@@ -117,10 +124,138 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
     Some(text)
 }
 
+/// Reads the stack of a thread. A deep one is read as a whole, since its outermost frames say what began
+/// the recursion; the cost is some 10 µs a frame, once a stop. Returns whether all frames were read.
+///
+/// # Errors
+/// Not stopped, no such thread, or cancelled.
+pub fn read(session: &mut Session, thread: ThreadId) -> Result<(Vec<Frame>, bool), RequestError> {
+    let mut read = |levels: usize| {
+        let stack = session.debugger.stack(thread, 0, Some(levels))?;
+        let is_whole = stack.total == Some(stack.frames.len());
+        Ok((stack.frames, is_whole))
+    };
+    match read(deep::DEEP) {
+        Ok((_, false)) => read(deep::DEEPEST),
+        read => read,
+    }
+}
+
 /// Folds runs of two or more frames of libraries into one entry each, and frames of a recursion at
 /// the same line with the same arguments after the first two, except for the innermost frame and the
-/// frame at level `shown`.
+/// frame at level `shown`. Of a deep stack, the frames in the middle are one entry: rounds of a recursion,
+/// or a number.
 pub fn fold(
+    session: &mut Session,
+    frames: &[Frame],
+    shown: Option<usize>,
+    style: Style,
+) -> Vec<ContextFrame> {
+    let mut entries = Vec::new();
+    for part in deep::parts(frames) {
+        match part {
+            Part::Shown(frames) => entries.extend(fold_libraries(session, frames, shown, style)),
+            Part::Rounds { round, count } => entries.extend(of_rounds(round, count)),
+            Part::Gap(left_out) => entries.extend(of_gap(left_out)),
+        }
+    }
+    fold_recursion(entries, shown)
+}
+
+/// Describes the frames of a stack without folding; of a deep one, those in the middle as [`fold`] does.
+pub fn in_parts(session: &mut Session, frames: &[Frame], style: Style) -> Vec<ContextFrame> {
+    let mut entries = Vec::new();
+    for part in deep::parts(frames) {
+        match part {
+            Part::Shown(frames) => {
+                entries.extend(frames.iter().map(|frame| entry(session, frame, style)));
+            }
+            Part::Rounds { round, count } => entries.extend(of_rounds(round, count)),
+            Part::Gap(left_out) => entries.extend(of_gap(left_out)),
+        }
+    }
+    entries
+}
+
+/// Keeps `levels` entries of a deep stack: its innermost and its outermost ones, and the rounds of a recursion.
+pub fn keep_levels(entries: &mut Vec<ContextFrame>, levels: usize) {
+    if entries.len() <= levels.max(SUMMARY) {
+        return;
+    }
+    let rounds = entries.iter().position(|it| it.rounds > 0);
+    let middle = rounds.unwrap_or(entries.len() / 2);
+    let last = entries.split_off(middle + usize::from(rounds.is_some()));
+    let rounds = entries.split_off(middle);
+    let share = levels.max(SUMMARY) / 2;
+    let gap = |entries: &[ContextFrame]| {
+        Some(ContextFrame {
+            level: entries.first()?.level,
+            folded: entries.iter().map(|it| it.folded.max(1)).sum(),
+            ..ContextFrame::default()
+        })
+    };
+    let between = entries.split_off(share.min(entries.len()));
+    entries.extend(gap(&between));
+    entries.extend(rounds);
+    let (between, last) = last.split_at(last.len().saturating_sub(share));
+    entries.extend(gap(between));
+    entries.extend_from_slice(last);
+}
+
+/// Describes calls that repeat.
+fn of_rounds(round: &[Frame], count: usize) -> Option<ContextFrame> {
+    let names: Vec<&str> = round.iter().map(|frame| frame.name.as_str()).collect();
+    Some(ContextFrame {
+        level: round.first()?.key.level as u64,
+        name: cut(&names.join(" ← "), MAX_NAME_BYTES),
+        folded: (round.len() * count) as u64,
+        rounds: count as u64,
+        ..ContextFrame::default()
+    })
+}
+
+/// Describes frames that are left out.
+fn of_gap(left_out: &[Frame]) -> Option<ContextFrame> {
+    Some(ContextFrame {
+        level: left_out.first()?.key.level as u64,
+        folded: left_out.len() as u64,
+        ..ContextFrame::default()
+    })
+}
+
+/// Keeps the entries that fit into `allowed` bytes: the innermost ones, and the outermost one of the program's
+/// own code, with an entry for what is left out between them. Returns the cost of the rest, and how many frames
+/// are left out at the end.
+pub fn keep(entries: &mut Vec<ContextFrame>, allowed: usize) -> (usize, u64) {
+    let (all, spent) = budget::fitting(entries, allowed, cost);
+    if all == entries.len() {
+        return (spent, 0);
+    }
+    let frames = |entries: &[ContextFrame]| entries.iter().map(|it| it.folded.max(1)).sum::<u64>();
+    let is_frame = |it: &ContextFrame| it.folded == 0 && it.arguments.is_some();
+    let outermost = entries.iter().rposition(is_frame);
+    let last = outermost
+        .filter(|at| *at >= all)
+        .and_then(|at| entries.get(at).cloned());
+    let room = last.as_ref().map_or(0, |last| cost(last) + GAP_COST);
+    let (kept, spent) = budget::fitting(entries, allowed.saturating_sub(room), cost);
+    let omitted = entries.split_off(kept);
+    let Some((last, at)) = last.zip(outermost).filter(|_| kept > 0 && room < allowed) else {
+        return (spent, frames(&omitted));
+    };
+    let at = at - kept;
+    if let Some(first) = omitted.first().filter(|_| at > 0) {
+        entries.push(ContextFrame {
+            level: first.level,
+            folded: frames(&omitted[..at]),
+            ..ContextFrame::default()
+        });
+    }
+    entries.push(last);
+    (spent + room, frames(&omitted[at + 1..]))
+}
+
+fn fold_libraries(
     session: &mut Session,
     frames: &[Frame],
     shown: Option<usize>,
@@ -157,7 +292,7 @@ pub fn fold(
         }
         entries.push(entry);
     }
-    fold_recursion(entries, shown)
+    entries
 }
 
 /// Folds entries that differ in nothing but their levels, after the first two of a run, if that

@@ -1,9 +1,9 @@
 //! Stacks of one thread or of all, for `stillpoint/stacks`.
 
 use super::stack::{self, Style};
-use super::{MAX_FRAMES, wait_of};
+use super::{MAX_FRAMES, deep, wait_of};
 use crate::protocol::RequestError;
-use crate::protocol::{ContextThread, Stacks, StacksArguments};
+use crate::protocol::{ContextFrame, ContextThread, Stacks, StacksArguments};
 use crate::session::Session;
 use crate::session::handles::thread_id;
 
@@ -68,27 +68,75 @@ fn of_thread(
             ..ContextThread::default()
         };
     }
-    let start = arguments.start_frame.map_or(0, number);
+    // Without a place to begin at, a deep stack is summed up. Stacks of all threads are not read to their ends.
+    if arguments.thread_id.is_some() && arguments.start_frame.is_none() {
+        return whole(session, thread, levels, arguments).unwrap_or_default();
+    }
+    let from = arguments.start_frame.unwrap_or(0);
+    let start = match usize::try_from(from) {
+        Ok(start) => start,
+        Err(_) => {
+            let read = stack::read(session, thread);
+            let count = read.map_or(0, |(frames, _)| frames.len());
+            count.saturating_sub(usize::try_from(from.unsigned_abs()).unwrap_or(usize::MAX))
+        }
+    };
     let Ok(stack) = session.debugger.stack(thread, start, Some(levels)) else {
         return ContextThread::default();
     };
     let end = start.saturating_add(stack.frames.len());
-    let frames = match arguments.folded {
-        true => {
-            let shown = stack::shown(session, &stack.frames);
-            let level = shown.map(|frame| frame.key.level);
-            stack::fold(session, &stack.frames, level, style)
-        }
-        false => {
-            let frames = stack.frames.iter();
-            frames
-                .map(|frame| stack::entry(session, frame, style))
-                .collect()
-        }
-    };
     ContextThread {
-        stack: frames,
+        stack: match arguments.folded {
+            true => summary(session, &stack.frames, arguments),
+            false => (stack.frames.iter())
+                .map(|frame| stack::entry(session, frame, style))
+                .collect(),
+        },
         has_more: stack.total.is_none_or(|total| total > end),
         ..ContextThread::default()
+    }
+}
+
+/// Returns the innermost frames of a thread; of a deep recursion also the rounds and the outermost frames.
+fn whole(
+    session: &mut Session,
+    thread: engine::ThreadId,
+    levels: usize,
+    arguments: &StacksArguments,
+) -> Option<ContextThread> {
+    let (frames, is_whole) = stack::read(session, thread).ok()?;
+    let has_more = frames.len() > levels || !is_whole;
+    let is_deep = frames.len() > deep::DEEP;
+    let shown = match is_deep {
+        true => &frames[..],
+        false => &frames[..levels.min(frames.len())],
+    };
+    let mut entries = summary(session, shown, arguments);
+    if is_deep {
+        stack::keep_levels(&mut entries, levels);
+    }
+    Some(ContextThread {
+        stack: entries,
+        has_more,
+        depth: match is_deep && is_whole {
+            true => frames.len() as u64,
+            false => 0,
+        },
+        ..ContextThread::default()
+    })
+}
+
+fn summary(
+    session: &mut Session,
+    frames: &[engine::Frame],
+    arguments: &StacksArguments,
+) -> Vec<ContextFrame> {
+    let style = Style::of(arguments.addresses);
+    match arguments.folded {
+        true => {
+            let level = stack::shown(session, frames).map(|frame| frame.key.level);
+            stack::fold(session, frames, level, style)
+        }
+        false => stack::in_parts(session, frames, style),
     }
 }

@@ -81,10 +81,14 @@ pub struct ContextFrame {
     /// The frame's line, in the client's numbering.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<i64>,
-    /// Number of folded frames: of libraries, or, if there is a line, of a recursion that repeats
-    /// the frame before; 0 if this is a single frame.
+    /// Number of folded frames: of libraries; if there is a line, of a recursion that repeats
+    /// the frame before; without a name, of frames left out in the middle. 0 if this is a single frame.
     #[serde(skip_serializing_if = "is_zero")]
     pub folded: u64,
+    /// Number of times that the calls in `name` repeat in the folded frames; 0 if they are not the rounds of
+    /// a recursion.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rounds: u64,
     /// Values of the arguments, if the function is the program's own: `i=2, name="bob"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
@@ -199,7 +203,7 @@ pub struct TracedCall {
 pub struct StacksArguments {
     /// The thread; missing: all threads.
     pub thread_id: Option<i64>,
-    /// The first frame; missing: the innermost one.
+    /// The first frame; missing: the innermost one. A negative number counts from the outermost one, -1.
     pub start_frame: Option<i64>,
     /// Maximum number of frames per thread, 20 if missing. 0: no stack, only
     /// [`ContextThread::frame`].
@@ -242,6 +246,9 @@ pub struct ContextThread {
     /// Whether the stack has further frames.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_more: bool,
+    /// The number of frames, if the stack is deep and was unwound to its end.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub depth: u64,
 }
 
 /// Numbers of items left out because of the budget.

@@ -1,6 +1,7 @@
 //! `stillpoint/explain`, why the program is stopped or hangs, and `stillpoint/search`, a value among
 //! the variables in reach of a frame. These requests are not in the specification.
 
+use super::ContextFrame;
 use serde::{Deserialize, Serialize};
 
 /// Arguments of `stillpoint/explain`.
@@ -45,6 +46,10 @@ pub struct ExplainedThread {
     /// Its frames in the program's own code, innermost first: several of the explained thread, one of
     /// others.
     pub frames: Vec<ExplainedFrame>,
+    /// Of the explained thread: the further frames in the program's own code, without their lines' values. The
+    /// rounds of a recursion are one entry.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<ContextFrame>,
 }
 
 /// What a thread waits for.

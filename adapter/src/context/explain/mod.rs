@@ -9,8 +9,8 @@ pub use text::text;
 use super::budget::cut;
 use super::{MAX_FRAMES, MAX_NAME_BYTES, search, stack};
 use crate::protocol::{
-    ExplainArguments, ExplainedFrame, ExplainedThread, ExplainedWait, Explanation, RequestError,
-    UsedValue,
+    ContextFrame, ExplainArguments, ExplainedFrame, ExplainedThread, ExplainedWait, Explanation,
+    RequestError, UsedValue,
 };
 use crate::session::Session;
 use crate::session::describe::present;
@@ -23,6 +23,8 @@ const MAX_THREADS: usize = 256;
 const MAX_ENTRIES: usize = 16;
 /// Number of frames shown of the explained thread, and of one that waits for another thread.
 const FRAMES: (usize, usize) = (3, 2);
+/// Room for the callers of those frames, a line each, in bytes.
+const CALLERS_BYTES: usize = 1200;
 /// Maximum number of threads shown with their lines because they wait at a lock whose owner is
 /// unknown.
 const MAX_AT_LOCKS: usize = 4;
@@ -144,8 +146,14 @@ fn thread_entry(
     count: usize,
     addresses: bool,
 ) -> Option<ExplainedThread> {
-    let frames = session.debugger.stack(thread, 0, Some(MAX_FRAMES.0)).ok()?;
-    let frames = frames.frames;
+    // Who began a recursion is of interest in the explained thread only.
+    let frames = match count == FRAMES.0 {
+        true => stack::read(session, thread).ok()?.0,
+        false => {
+            let stack = session.debugger.stack(thread, 0, Some(MAX_FRAMES.0));
+            stack.ok()?.frames
+        }
+    };
     let own = |session: &Session, frame: &&Frame| !session.debugger.is_library(frame);
     let mut shown: Vec<Frame> = frames
         .iter()
@@ -166,16 +174,31 @@ fn thread_entry(
         describe_wait(session, thread, level, wait, called, count > 0)
     });
     let values = count > 0;
+    let explained = shown.iter();
+    let explained = explained.map(|it| frame_entry(session, it, values, addresses));
+    let explained = explained.collect();
+    let below = shown.last().map_or(0, |frame| frame.key.level + 1);
+    let callers = match count == FRAMES.0 {
+        true => callers(session, frames.get(below..).unwrap_or_default(), addresses),
+        false => Vec::new(),
+    };
     Some(ExplainedThread {
         thread_id: thread.0.into(),
         others: Vec::new(),
         name,
         wait,
-        frames: shown
-            .iter()
-            .map(|it| frame_entry(session, it, values, addresses))
-            .collect(),
+        frames: explained,
+        callers,
     })
+}
+
+/// Describes the callers of the frames that are shown with their lines: those of the program's own code.
+fn callers(session: &mut Session, frames: &[Frame], addresses: bool) -> Vec<ContextFrame> {
+    let style = stack::Style::of(addresses);
+    let mut entries = stack::fold(session, frames, None, style);
+    entries.retain(|entry| entry.arguments.is_some() || entry.rounds > 0 || entry.name.is_empty());
+    stack::keep(&mut entries, CALLERS_BYTES);
+    entries
 }
 
 fn describe_wait(

@@ -1,6 +1,6 @@
 //! The text of an explanation.
 
-use crate::protocol::{ExplainedFrame, ExplainedThread, Explanation};
+use crate::protocol::{ContextFrame, ExplainedFrame, ExplainedThread, Explanation};
 
 /// Maximum number of further threads that an entry lists.
 const MAX_NUMBERS: usize = 8;
@@ -19,6 +19,9 @@ pub fn text(explanation: &Explanation, mut number: impl FnMut(i64) -> String) ->
             false => text.push_str(&format!("in thread {}:\n", number(first.thread_id))),
         }
         push_frames(&mut text, &first.frames);
+        for caller in &first.callers {
+            text.push_str(&format!("  {}\n", row(caller)));
+        }
     }
     if !explanation.deadlock.is_empty() {
         let mut names: Vec<String> = explanation.deadlock.iter().map(|id| number(*id)).collect();
@@ -101,11 +104,44 @@ fn push_frames(text: &mut String, frames: &[ExplainedFrame]) {
     }
 }
 
+/// Describes a caller: its function with arguments and its line, or what several ones have in common.
+fn row(frame: &ContextFrame) -> String {
+    let last = frame.level + frame.folded.max(1) - 1;
+    let levels = match last == frame.level {
+        true => format!("#{}", frame.level),
+        false => format!("#{} to #{last}", frame.level),
+    };
+    let arguments = frame.arguments.as_ref();
+    let arguments = arguments.map_or_else(String::new, |it| format!("({it})"));
+    let line = match (frame.path.as_deref(), frame.line) {
+        (Some(path), Some(line)) => format!(", {}:{line}", file_name(path)),
+        _ => String::new(),
+    };
+    let count = frame.folded;
+    match (frame.name.is_empty(), frame.rounds) {
+        (true, _) => format!("… {levels}: {count} more frames"),
+        (_, rounds) if rounds == count && rounds > 0 => {
+            format!("… {levels}: {count} more calls of {} there", frame.name)
+        }
+        (_, 1..) => format!("… {levels}: {}, {} times", frame.name, frame.rounds),
+        _ if count > 0 => format!(
+            "… {levels}: {count} more calls of {}{arguments}{line}",
+            frame.name
+        ),
+        _ => format!("{levels} {}{arguments}{line}", frame.name),
+    }
+}
+
+fn file_name(path: &str) -> String {
+    let name = std::path::Path::new(path).file_name();
+    name.map_or_else(
+        || path.to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
 fn place(frame: &ExplainedFrame) -> String {
-    let file = frame.path.as_deref().map(|path| {
-        let name = std::path::Path::new(path).file_name();
-        name.map_or(path.into(), |name| name.to_string_lossy())
-    });
+    let file = frame.path.as_deref().map(file_name);
     match (file, frame.line) {
         (Some(file), Some(line)) => format!("{}, {file}:{line}", frame.name),
         _ => frame.name.clone(),
@@ -149,6 +185,7 @@ mod tests {
                 ..ExplainedWait::default()
             }),
             frames: Vec::new(),
+            ..ExplainedThread::default()
         };
         let explanation = Explanation {
             what: "pause".to_owned(),
