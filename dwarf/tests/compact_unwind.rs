@@ -8,7 +8,7 @@ mod darwin;
 #[path = "darwin/frames.rs"]
 mod frames;
 
-use darwin::{MACHINES, asked, has_tools, output, program};
+use darwin::{MACHINES, asked, has_tools, output, program, tool};
 use dwarf::{
     AddrRange, CfaLocation, FileAddr, FrameAddress, HeuristicUnwind, LoadAddr, LoadBias, Machine,
     Memory, Module, ModuleMap, Register, RegisterOffset, Registers, ReturnAddress, Unreadable,
@@ -293,7 +293,7 @@ fn random_functions_unwind_as_their_directives_say() {
         // ELF has the call frame information of the same source.
         let object = built.folder.join("elf.o");
         let source = built.folder.join("random.c");
-        let mut compile = Command::new("clang");
+        let mut compile = Command::new(tool("clang").expect("a compiler that was looked for"));
         compile.args(["-target", target, "-c", "-o"]).arg(&object);
         output(compile.arg(source));
         let described = functions(&object);

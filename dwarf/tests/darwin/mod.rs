@@ -104,7 +104,8 @@ pub fn program(
 pub fn compile(folder: &Path, machine: &str, name: &str, flags: &[&str]) -> PathBuf {
     let object = folder.join(name).with_extension("o");
     let target = format!("{machine}-apple-macos11");
-    let mut compile = Command::new("clang");
+    let clang = tool("clang").expect("a compiler that was looked for");
+    let mut compile = Command::new(clang);
     compile.args(["-target", &target, "-c", "-g"]).args(flags);
     compile.arg(name).arg("-o").arg(&object).current_dir(folder);
     output(&mut compile);
