@@ -184,6 +184,49 @@ fn rust_library_sources_are_found_by_rustc() {
     client.disconnect();
 }
 
+#[test]
+fn rust_library_sources_of_the_toolchain_are_shown_at_once() {
+    let version = std::process::Command::new("rustc").arg("-vV").output();
+    let version = String::from_utf8(version.expect("rustc").stdout).expect("text");
+    let commit = version
+        .lines()
+        .find_map(|line| line.strip_prefix("commit-hash: "));
+    let commit = commit.filter(|it| it.len() > 9);
+    let Some(commit) = commit else {
+        return skips::skip("rustc with a commit");
+    };
+    let fixture = Fixture::of("rust/println.rs");
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("a path");
+    let toolchain = root.join("toolchains/own/lib/rustlib");
+    let rt = toolchain.join("src/rust/library/std/src/rt.rs");
+    write(&rt, "// The text does not matter here.\n");
+    let manifest = format!(
+        "[pkg.rust]\nversion = \"1.2.3 ({} 2026-01-01)\"\n",
+        &commit[..9]
+    );
+    write(
+        &toolchain.join("multirust-channel-manifest.toml"),
+        &manifest,
+    );
+    let mut client = DapClient::spawn_with(|command| {
+        command.env("RUSTUP_HOME", &root);
+    });
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints(&fixture, &["main"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    let frames = client.stack();
+    let paths = frames
+        .iter()
+        .filter_map(|frame| frame["source"]["path"].as_str());
+    let paths: Vec<&str> = paths
+        .filter(|path| path.ends_with("/std/src/rt.rs"))
+        .collect();
+    assert_eq!(paths.first(), Some(&text(&rt)), "{frames:#?}");
+    client.disconnect();
+}
+
 /// The message of a breakpoint in a source that was changed after compiling.
 fn message_after(compiler: &str, change: impl FnOnce(&Path)) -> Value {
     let folder = tempfile::tempdir().expect("a folder");

@@ -178,7 +178,7 @@ impl Session {
     /// Runs `rustc` to find the sources of the standard library, on a thread of its own.
     pub fn find_rust_sources(&self) {
         let inbox = self.inbox.clone();
-        let look = move || inbox.put(Report::RustSources(sources::rust_sources()));
+        let look = move || inbox.put(Report::RustSources(sources::rust_toolchains::in_use()));
         if let Err(error) = thread::Builder::new().name("rustc".into()).spawn(look) {
             tracing::warn!(%error, "cannot start a thread to run rustc");
         }

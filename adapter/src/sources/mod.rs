@@ -3,6 +3,7 @@
 mod client;
 mod code_sources;
 mod columns;
+pub mod rust_toolchains;
 mod source_map;
 
 pub use client::{Client, PathFormat};
