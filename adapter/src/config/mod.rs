@@ -99,8 +99,17 @@ fn is_known_key(key: &str) -> bool {
 }
 
 /// Names of settings in other debuggers and their equivalents here, where the names are not
-/// similar.
+/// similar, or similar to something else. Without an equivalent: empty.
 const FOREIGN_NAMES: &[(&str, &str)] = &[
+    ("coreDumpPath", "coreFile"),
+    ("dumpPath", "coreFile"),
+    ("reverseDebugging", "record"),
+    ("runInTerminal", "console"),
+    ("sourceLanguages", ""),
+    ("targetCreateCommands", ""),
+    ("terminal", "console"),
+    ("terminateCommands", ""),
+    ("useTerminal", "console"),
     ("environment", "env"),
     ("sourceFileMap", "sourceMap"),
     ("sourcePath", "sourceMap"),

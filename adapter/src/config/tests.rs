@@ -227,6 +227,8 @@ fn misspelled_keys_get_suggestions() {
     };
     for (key, meant) in [
         ("externalConsole", "console"),
+        ("terminal", "console"),
+        ("runInTerminal", "console"),
         ("environment", "env"),
         ("sourceFileMap", "sourceMap"),
         ("stopAtEntry", "stopAtMain"),
@@ -238,7 +240,7 @@ fn misspelled_keys_get_suggestions() {
         let expected = format!("unknown setting `{key}`; did you mean `{meant}`?");
         assert_eq!(error_of(key), expected);
     }
-    for key in ["MIMode", "xyzzy", "visualizerFile"] {
+    for key in ["MIMode", "xyzzy", "visualizerFile", "sourceLanguages"] {
         assert_eq!(error_of(key), format!("unknown setting `{key}`"));
     }
 }
