@@ -45,6 +45,8 @@ pub struct DapClient {
     thread: i64,
     /// Whether the session is in non-stop mode.
     non_stop: bool,
+    /// Its `clientID`.
+    id: &'static str,
     began: Instant,
 }
 
@@ -52,6 +54,13 @@ impl DapClient {
     /// Starts the adapter on its standard streams.
     pub fn spawn() -> Self {
         Self::spawn_with(|_| {})
+    }
+
+    /// Starts the adapter on its standard streams, for a client with this `clientID`.
+    pub fn spawn_as(id: &'static str) -> Self {
+        let mut client = Self::spawn();
+        client.id = id;
+        client
     }
 
     /// Starts the adapter on its standard streams with a command that `adjust` has changed.
@@ -101,6 +110,7 @@ impl DapClient {
             started: None,
             thread: 0,
             non_stop: false,
+            id: "stillpoint-tests",
             began: Instant::now(),
         }
     }

@@ -18,6 +18,7 @@ mod call_signatures;
 mod calls;
 mod calls_and_breakpoints;
 mod class_hierarchies;
+mod client_habits;
 mod clients;
 mod condition_calls;
 mod condition_names;

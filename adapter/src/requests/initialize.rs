@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::session::call_trace;
 use crate::session::progress;
 use crate::session::startup;
-use crate::sources::{Client, PathFormat};
+use crate::sources::{Client, Habits, PathFormat};
 
 /// Records the client's conventions and returns the adapter's capabilities.
 pub enum Initialize {}
@@ -34,7 +34,9 @@ impl Request for Initialize {
             }
         };
         tracing::info!(client = arguments.client_id, "initialize");
+        let habits = Habits::of(arguments.client_id.as_deref());
         session.client = Client {
+            habits,
             introduced: true,
             first_line: u32::from(arguments.lines_start_at1.unwrap_or(true)),
             first_column: u32::from(arguments.columns_start_at1.unwrap_or(true)),
@@ -50,7 +52,11 @@ impl Request for Initialize {
             breakpoint_problems: arguments.supports_breakpoint_problems.unwrap_or(false),
             ansi_styling: arguments.supports_ansi_styling.unwrap_or(false),
         };
-        Ok(requests::capabilities())
+        let mut capabilities = requests::capabilities();
+        if habits == Habits::Zed {
+            capabilities.supports_single_thread_execution_requests = false;
+        }
+        Ok(capabilities)
     }
 }
 

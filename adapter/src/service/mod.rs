@@ -319,6 +319,7 @@ impl Service<'_> {
                 session.respond(seq, &command, handled);
                 if has_resumed {
                     session::guests::resumed(session);
+                    session.report_step(&command);
                 }
             }
         }

@@ -5,6 +5,7 @@ use crate::protocol::{RawSettings, RequestError, Response, StartDebuggingRequest
 use crate::session::Session;
 use crate::session::handover::{self, ChildOffer};
 use crate::session::reports::{HandoverEvent, HandoverReceived};
+use crate::sources::Habits;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::io::Write;
@@ -50,6 +51,10 @@ pub fn offer_child(session: &mut Session, pid: i32, program: &Path) {
     configuration.insert("name".to_owned(), json!(format!("{name} ({pid})")));
     configuration.insert("pid".to_owned(), json!(pid));
     configuration.insert("__handover".to_owned(), json!(offer.path()));
+    if session.client.habits == Habits::Neovim {
+        let kind = session.settings.raw.0.get("type").cloned();
+        configuration.extend(kind.map(|kind| ("type".to_owned(), kind)));
+    }
     let seq = session.send_reverse_request(
         "startDebugging",
         &StartDebuggingRequestArguments {

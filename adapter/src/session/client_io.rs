@@ -4,6 +4,7 @@ use super::Session;
 use crate::protocol::{
     Body, ContinuedEventBody, Handled, Outgoing, OutputCategory, OutputEventBody, body_of,
 };
+use crate::sources::Habits;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -25,6 +26,14 @@ impl Session {
                     message: None,
                 };
                 self.outbox.send(&answer, body);
+            }
+            Err(error) if command == "restart" && self.client.habits == Habits::VsCode => {
+                tracing::info!(%error, "restart failed");
+                self.important_note(&format!(
+                    "The program was not restarted: {}\n",
+                    error.message()
+                ));
+                self.respond(request_seq, command, Ok(None));
             }
             Err(error) => {
                 tracing::info!(command, %error, "request failed");
@@ -53,6 +62,15 @@ impl Session {
             all_threads_continued: Some(true),
         };
         self.event("continued", &body);
+    }
+
+    /// Sends the event that all threads run, after the response to a step, if the client needs it. `continue` has
+    /// a response that says so.
+    pub fn report_step(&mut self, command: &str) {
+        let needs_event = self.client.habits == Habits::VsCode && command != "continue";
+        if needs_event && !self.debugger.is_non_stop() && !self.debugger.has_visible_stop() {
+            self.report_continued();
+        }
     }
 
     fn send_event(&mut self, event: &'static str, body: &impl Serialize) {

@@ -13,6 +13,7 @@ use crate::session::own_breakpoints;
 use crate::session::past;
 use crate::session::recording_file;
 use crate::session::traces;
+use crate::sources::Habits;
 use engine::{
     BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Signal, Stop, StopReason,
     SymbolStatus, ThreadId, Value,
@@ -303,6 +304,7 @@ fn stopped(session: &mut Session, stop: Stop) {
     let replayed = past::describe_replay(session, reason, description.as_deref());
     let description = replayed.or(description);
     if session.debugger.take_new_origin()
+        && session.client.habits != Habits::Agent
         && let Ok(origin) = origin(session)
     {
         session.console(&list_of_hops(&origin));

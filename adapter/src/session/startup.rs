@@ -353,6 +353,10 @@ pub fn answer(session: &mut Session) {
 /// Sends an error as the response to `launch` or `attach`, if it is due, and resets the state.
 pub fn fail(session: &mut Session, error: RequestError) {
     if let Some(Pending { seq, command }) = session.startup.pending.take() {
+        if command == "restart" {
+            // The former process has ended, and there is no other.
+            session.event("terminated", &());
+        }
         session.respond(seq, command, Err(error));
         session.startup.stage = Stage::Nothing;
     }

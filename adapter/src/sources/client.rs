@@ -14,9 +14,42 @@ pub enum PathFormat {
     Uri,
 }
 
+/// A client with habits that no capability of the protocol tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Habits {
+    /// None are known.
+    #[default]
+    Usual,
+    /// VS Code and its relatives: a session is dead for it after a failed `restart`
+    /// (microsoft/vscode#237414), and other threads stay paused for it during a step without the event `continued`.
+    VsCode,
+    /// nvim-dap: the configuration of `startDebugging` needs the `type` of its parent.
+    Neovim,
+    /// Zed: it copies the capability `supportsSingleThreadExecutionRequests` into `singleThread` of each step and
+    /// `continue`, so that other threads would never run (zed-industries/zed#61942, #63091).
+    Zed,
+    /// `stillpoint mcp`: it asks for the places on the way to an origin.
+    Agent,
+}
+
+impl Habits {
+    /// Returns the habits of a client by its `clientID`.
+    pub fn of(id: Option<&str>) -> Self {
+        match id {
+            Some("vscode") => Self::VsCode,
+            Some("neovim") => Self::Neovim,
+            Some("zed") => Self::Zed,
+            Some("stillpoint-mcp") => Self::Agent,
+            _ => Self::Usual,
+        }
+    }
+}
+
 /// The client's conventions and capabilities.
 #[derive(Clone, Debug)]
 pub struct Client {
+    /// What it does that no capability tells.
+    pub habits: Habits,
     /// Whether the client has sent `initialize`.
     pub introduced: bool,
     /// Number of the first line: 1 or 0.
@@ -50,6 +83,7 @@ pub struct Client {
 impl Default for Client {
     fn default() -> Self {
         Self {
+            habits: Habits::Usual,
             introduced: false,
             first_line: 1,
             first_column: 1,

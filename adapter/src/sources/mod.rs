@@ -6,6 +6,6 @@ mod columns;
 pub mod rust_toolchains;
 mod source_map;
 
-pub use client::{Client, PathFormat};
+pub use client::{Client, Habits, PathFormat};
 pub use code_sources::{CodeSources, Flavor};
 pub use source_map::*;

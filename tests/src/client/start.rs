@@ -11,12 +11,13 @@ use std::process::ExitStatus;
 use std::sync::mpsc::RecvTimeoutError;
 
 impl DapClient {
-    /// Sends `initialize` as VS Code does, and returns the capabilities.
+    /// Sends `initialize` with the capabilities of VS Code, and returns the adapter's.
     pub fn initialize(&mut self) -> Value {
+        let id = self.id;
         self.request_ok(
             "initialize",
             json!({
-                "clientID": "vscode", "clientName": "stillpoint-tests", "adapterID": "stillpoint",
+                "clientID": id, "clientName": "stillpoint-tests", "adapterID": "stillpoint",
                 "linesStartAt1": true, "columnsStartAt1": true, "pathFormat": "path",
                 "locale": "en", "supportsVariableType": true, "supportsVariablePaging": true,
                 "supportsMemoryReferences": true, "supportsInvalidatedEvent": true,
