@@ -113,6 +113,34 @@ fn check_type(name: &str, setting: &Value, documented: &str) {
     }
 }
 
+/// Settings of a program, which have no default for all.
+const OF_ONE_PROGRAM: &[&str] = &[
+    "program", "cargo", "cmake", "args", "coreFile", "replay", "noDebug",
+];
+
+#[test]
+fn each_launch_setting_has_a_typed_default() {
+    let package: Value = serde_json::from_str(&read("vscode-extension/package.json")).unwrap();
+    let mut expected = properties(&package, "launch");
+    expected.retain(|name, _| !OF_ONE_PROGRAM.contains(&name.as_str()));
+    let groups = package["contributes"]["configuration"].as_array();
+    let groups = groups.expect("groups of settings").iter();
+    let settings = groups.flat_map(|group| group["properties"].as_object().expect("settings"));
+    let mut described = serde_json::Map::new();
+    for (name, setting) in settings {
+        if let Some(name) = name.strip_prefix("stillpoint.launch.") {
+            let mut setting = setting.clone();
+            let members = setting.as_object_mut().expect("an object");
+            assert_eq!(members.remove("scope"), Some("resource".into()), "{name}");
+            described.insert(name.to_owned(), setting);
+        }
+    }
+    // The folder of the workspace is the default already.
+    let cwd = expected["cwd"].as_object_mut().expect("an object");
+    cwd.remove("default");
+    assert_eq!(described, expected);
+}
+
 #[test]
 fn snippets_have_known_settings_only() {
     let package: Value = serde_json::from_str(&read("vscode-extension/package.json")).unwrap();

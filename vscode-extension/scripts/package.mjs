@@ -27,7 +27,10 @@ function built() {
   return artefacts.at(-1).executable;
 }
 
-/** Where the sources are: `$REPOSITORY`, or what git calls `origin`. */
+/** Hosts of which the packager knows where they show pictures. */
+const HOSTS = /^(https:\/\/|git@|ssh:\/\/git@)(github\.com|gitlab\.com)[/:]/;
+
+/** Where the sources are: `$REPOSITORY`, or what git calls `origin` if it is a public host's. */
 function repository() {
   if (process.env.REPOSITORY) {
     return process.env.REPOSITORY;
@@ -35,7 +38,9 @@ function repository() {
   try {
     const stdio = ["ignore", "pipe", "ignore"];
     const args = ["remote", "get-url", "origin"];
-    return execFileSync("git", args, { cwd: here, stdio, encoding: "utf8" }).trim();
+    const url = execFileSync("git", args, { cwd: here, stdio, encoding: "utf8" }).trim();
+    // A mirror or a local clone.
+    return HOSTS.test(url) ? url : undefined;
   } catch {
     return undefined;
   }
@@ -76,6 +81,9 @@ fs.writeFileSync(path.join(stage, "LICENSE.txt"), licence());
 const { scripts, devDependencies, ...manifest } = JSON.parse(
   fs.readFileSync(path.join(here, "package.json"), "utf8"),
 );
+if (target.length === 0) {
+  manifest.files = manifest.files.filter((name) => name !== "bin");
+}
 const url = repository();
 const readme = fs.readFileSync(path.join(here, "README.md"), "utf8");
 // The editor loads pictures from the repository only.

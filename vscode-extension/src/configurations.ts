@@ -6,6 +6,7 @@ import * as vscode from "vscode";
 import { type Builds, pickOne } from "./builds";
 import * as cargo from "./cargo";
 import * as cmake from "./cmake";
+import { given } from "./defaults";
 import { isWithin } from "./folders";
 import { pickProcess } from "./processes";
 import { Failure, type Runner } from "./run";
@@ -31,16 +32,27 @@ const launch = (name: string, more: object): Config => ({
 
 /** Completes configurations, and creates them if there are none. */
 export class Provider implements vscode.DebugConfigurationProvider {
-  constructor(private readonly builds: Builds) {}
+  /**
+   * @param settings the names of the settings of a request
+   */
+  constructor(
+    private readonly builds: Builds,
+    private readonly settings: (request: string) => string[],
+  ) {}
 
   async resolveDebugConfiguration(folder: Folder, config: Config): Promise<Config | undefined> {
     if (!config.type && !config.request) {
       // F5 without a launch.json.
       const own = await this.best(folder);
-      return own === undefined ? undefined : { ...own, noDebug: config.noDebug };
+      if (own === undefined) {
+        return undefined;
+      }
+      return this.resolveDebugConfiguration(folder, { ...own, noDebug: config.noDebug });
     }
     const usual = vscode.workspace.getConfiguration(TYPE, folder).get<object>("defaults", {});
-    const whole: Config = { ...usual, ...config };
+    const typed = vscode.workspace.getConfiguration(`${TYPE}.launch`, folder);
+    const own = given(this.settings(config.request), (name) => typed.inspect(name));
+    const whole: Config = { ...own, ...usual, ...config };
     if (config.request === "attach" && !config.pid && !config.processId) {
       const isNamed = config.program || config.processName || config.coreFile;
       whole.pid = isNamed ? undefined : await pickProcess();

@@ -1,6 +1,7 @@
 // Gives the binary and its configurations to the editor. Everything else is done by the binary.
 
 import { spawn } from "node:child_process";
+import * as fs from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { findDebugger, USUAL_NAME } from "./binary";
@@ -29,11 +30,20 @@ class Factory implements vscode.DebugAdapterDescriptorFactory {
     }
     const log = settings.get<string>("log", "");
     const args = log === "" ? ["dap"] : ["dap", "--log", log];
+    // Relative paths of a configuration are those of the workspace, and so is the program's folder without `cwd`.
+    const cwd = folderOf(session);
     const rebuild = this.builds.again(session.configuration);
     return rebuild === undefined
-      ? new vscode.DebugAdapterExecutable(binary, args)
-      : new vscode.DebugAdapterInlineImplementation(new Rebuilding(binary, args, rebuild));
+      ? new vscode.DebugAdapterExecutable(binary, args, { cwd })
+      : new vscode.DebugAdapterInlineImplementation(new Rebuilding(binary, args, cwd, rebuild));
   }
+}
+
+/** The folder of a session's workspace, if it is on this machine's disk. */
+function folderOf(session: vscode.DebugSession): string | undefined {
+  const folder = session.workspaceFolder ?? vscode.workspace.workspaceFolders?.[0];
+  const path = folder?.uri.scheme === "file" ? folder.uri.fsPath : undefined;
+  return path !== undefined && fs.existsSync(path) ? path : undefined;
 }
 
 /** The debugger, started by the extension so that a restart can build first. */
@@ -43,8 +53,8 @@ class Rebuilding implements vscode.DebugAdapter {
   private readonly child;
   private readonly relay: Relay;
 
-  constructor(binary: string, args: string[], rebuild: Rebuild) {
-    this.child = spawn(binary, args, { stdio: ["pipe", "pipe", "ignore"] });
+  constructor(binary: string, args: string[], cwd: string | undefined, rebuild: Rebuild) {
+    this.child = spawn(binary, args, { cwd, stdio: ["pipe", "pipe", "ignore"] });
     let isOver = false;
     const sendToEditor = (message: Message) => {
       isOver ||= message.event === "terminated";
@@ -88,7 +98,10 @@ async function offerSettings(): Promise<void> {
 
 export function activate(context: vscode.ExtensionContext): void {
   const builds = new Builds();
-  const provider = new Provider(builds);
+  const [debuggerInfo] = context.extension.packageJSON.contributes.debuggers;
+  const settings = (request: string) =>
+    Object.keys(debuggerInfo.configurationAttributes[request]?.properties ?? {});
+  const provider = new Provider(builds, settings);
   const packaged = path.join(context.extensionPath, "bin", USUAL_NAME);
   const provideDebugConfigurations = (folder: vscode.WorkspaceFolder | undefined) =>
     provider.provideDebugConfigurations(folder);

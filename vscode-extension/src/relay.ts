@@ -71,16 +71,12 @@ export class Relay {
       this.write({ ...message, arguments: { arguments: { ...before, ...settings } } });
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
-      // The build has shown its errors.
-      this.sendToEditor({
-        type: "response",
-        seq: 0,
-        request_seq: message.seq,
-        success: false,
-        command: "restart",
-        message: text,
-        body: { error: { id: 1, format: text, showUser: false } },
-      });
+      // The build has shown its errors. A restart must not fail: VS Code would take the session for ended, and still
+      // show it (microsoft/vscode#237414). The program stays as it is.
+      const output = `The program was not restarted: ${text}\n`;
+      this.sendToEditor({ type: "event", seq: 0, event: "output", body: { category: "important", output } });
+      const answer = { request_seq: message.seq, success: true, command: "restart" };
+      this.sendToEditor({ type: "response", seq: 0, ...answer });
     }
   }
 

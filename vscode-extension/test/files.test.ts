@@ -3,6 +3,7 @@ import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import { after, test } from "node:test";
+import { given, type Inspected } from "../src/defaults";
 import { findDebugger } from "../src/binary";
 import * as cmake from "../src/cmake";
 
@@ -44,4 +45,14 @@ test("CMake's targets are read from its replies", () => {
   json("app.json", { name: "app", type: "EXECUTABLE", artifacts: [{ path: "bin/app" }] });
   json("lib.json", { name: "lib", type: "STATIC_LIBRARY", artifacts: [{ path: "lib.a" }] });
   assert.deepEqual(cmake.executables(build), [{ name: "app", path: path.join(build, "bin/app") }]);
+});
+
+test("settings that the user has left alone are not sent", () => {
+  const known: Record<string, Inspected> = {
+    hex: { globalValue: true },
+    stopAtMain: { globalValue: true, workspaceValue: false },
+    maxDepth: {},
+  };
+  const names = ["hex", "stopAtMain", "maxDepth", "program"];
+  assert.deepEqual(given(names, (name) => known[name]), { hex: true, stopAtMain: false });
 });

@@ -45,15 +45,17 @@ test("a restart waits for the build and uses its result", async () => {
   assert.deepEqual(told, []);
 });
 
-test("a failed build fails the restart and keeps the program", async () => {
+test("a failed build keeps the program, and the restart succeeds for the editor", async () => {
   const { request, sent, told } = relay(() => Promise.reject(new Error("cargo build: no")));
   request(7, "restart");
   request(8, "threads");
   await new Promise(setImmediate);
   assert.deepEqual(sent().map(({ seq }) => seq), [8]);
-  assert.equal(told.length, 1);
-  const { request_seq, success, message } = told[0];
-  assert.deepEqual([request_seq, success, message], [7, false, "cargo build: no"]);
+  assert.equal(told.length, 2);
+  const [{ event, body }, { type, request_seq, success, command }] = told;
+  const output = "The program was not restarted: cargo build: no\n";
+  assert.deepEqual([event, body], ["output", { category: "important", output }]);
+  assert.deepEqual([type, request_seq, success, command], ["response", 7, true, "restart"]);
 });
 
 test("messages from the debugger are assembled from parts", async () => {
