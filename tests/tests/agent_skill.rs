@@ -148,6 +148,15 @@ fn the_plugin_describes_itself() {
     let plugin = read(".claude-plugin/plugin.json");
     assert_eq!(plugin["name"], "stillpoint");
     assert_eq!(plugin["version"], env!("CARGO_PKG_VERSION"));
+    let market = read("../../.claude-plugin/marketplace.json");
+    let listed = &market["plugins"][0];
+    assert_eq!(listed["name"], plugin["name"]);
+    assert_eq!(listed["description"], plugin["description"]);
+    assert_eq!(listed["source"], "./docs/agents");
+    let readme = fs::read_to_string(repository().join("docs/agents/README.md"));
+    let install = format!("/plugin install {}@{}", plugin["name"], market["name"]);
+    let install = install.replace('"', "");
+    assert!(readme.expect("a README").contains(&install), "{install}");
     let server = &read(".mcp.json")["mcpServers"]["stillpoint"];
     assert_eq!(server["command"], "stillpoint");
     assert_eq!(server["args"][0], "mcp");

@@ -58,10 +58,23 @@ fn tools_describe_themselves() {
 fn few_tools_are_listed_and_all_can_be_called() {
     let mut agent = Agent::start();
     let few = listed(&mut agent);
-    assert_eq!(few.len(), 14, "{few:?}");
+    assert_eq!(few.len(), 10, "{few:?}");
     assert!(!few.iter().any(|name| name == "debug_search"), "{few:?}");
     let search = json!({"wanted": "1"});
     agent.fail("debug_search", search, "NO_SESSION");
+    agent.leave();
+}
+
+/// The list is read in each conversation.
+const MOST_CHARACTERS: usize = 20_000;
+
+#[test]
+fn list_of_tools_is_short() {
+    let mut agent = Agent::start();
+    let id = agent.send("tools/list", json!({}));
+    let tools = agent.answer(id)["result"]["tools"].to_string();
+    let count = tools.chars().count();
+    assert!(count <= MOST_CHARACTERS, "{count} characters: {tools}");
     agent.leave();
 }
 
@@ -169,7 +182,9 @@ fn steps_enter_calls_and_frames_can_be_selected() {
     let lines: Vec<&str> = stack.lines().collect();
     assert_eq!(lines.len(), 4, "{stack}");
     assert!(lines[1].starts_with("#1 factorial(n=2) at /"), "{stack}");
-    assert_eq!(lines[3], "… more frames: debug_stack {\"start\": 3}");
+    let more =
+        "… more frames: debug_stack {\"start\": 3}; a negative start counts from the outermost";
+    assert_eq!(lines[3], more);
     let more = agent.call("debug_stack", json!({"start": 3, "levels": 3}));
     assert_contains(&more, &["#3 factorial(n=4)", "#5 main()"]);
     agent.fail("debug_stack", json!({"start": 5000}), "NO_SUCH_FRAME");

@@ -79,3 +79,27 @@ fn without_recorded_calls_the_remedy_is_named() {
     let none = agent.fail("debug_calls", json!({}), "NO_CALLS");
     assert_contains(&none, &["set `functions`"]);
 }
+
+#[test]
+fn program_is_launched_and_its_calls_queried_in_one_call() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut agent = Agent::start();
+    let wanted = json!({"program": fixture.program, "where": "returned = 30"});
+    let text = agent.call("debug_calls", wanted);
+    assert_contains(
+        &text,
+        &[
+            "ended: exit code 0\n6 calls recorded, 1 match",
+            " body(i = 3, scale = 10) → 30\n",
+        ],
+    );
+    let crash = Fixture::of("c/own_abort.c");
+    let wanted = json!({"program": crash.program, "functions": "close_door"});
+    let text = agent.call("debug_calls", wanted);
+    assert_contains(
+        &text,
+        &["stopped; debug_explain says why\n1 calls recorded"],
+    );
+    let wrong = json!({"program": fixture.program, "where": "n >"});
+    agent.fail("debug_calls", wrong, "BAD_ARGUMENTS");
+}

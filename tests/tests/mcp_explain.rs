@@ -69,6 +69,77 @@ fn program_is_launched_explained_and_traced_in_a_call() {
 }
 
 #[test]
+fn abort_behind_functions_for_errors_shows_all_callers() {
+    let fixture = Fixture::of("c/own_abort.c");
+    let mut agent = Agent::start();
+    let text = agent.call("debug_explain", json!({"program": fixture.program}));
+    let (twice, second) = (fixture.line("twice"), fixture.line("second"));
+    let callers = [
+        format!("close_door(open=→ #1), own_abort.c:{twice}\n"),
+        format!("main(), own_abort.c:{second}\n"),
+    ];
+    assert_contains(
+        &text,
+        &[
+            "SIGABRT from the program itself\n",
+            &format!("die, own_abort.c:{}\n", fixture.line("abort")),
+            &callers[0],
+            &callers[1],
+            "stderr ends with:\n  second\n  third\n  door: cannot close twice\n",
+        ],
+    );
+}
+
+#[test]
+fn recursion_shows_its_rounds_and_who_began_it() {
+    let fixture = Fixture::of("c/deep_recursion.c");
+    let mut agent = Agent::start();
+    let launch = json!({"program": fixture.program, "args": ["500"], "breakpoints": []});
+    let stop = agent.call("debug_launch", launch);
+    let begun = format!(
+        "check_tree(n=→ #1, rounds=500) at deep_recursion.c:{}",
+        fixture.line("begins")
+    );
+    assert_contains(
+        &stop,
+        &["SIGABRT", " odd ← even, ", " times\n", &begun, "main("],
+    );
+    let short = agent.call("debug_stack", json!({}));
+    assert_contains(
+        &short,
+        &[" odd ← even, ", "check_tree(", " frames in all\n"],
+    );
+    let count: u64 = {
+        let row = short.lines().find(|row| row.ends_with(" frames in all"));
+        let number = row.and_then(|row| row.split(' ').next()?.parse().ok());
+        number.unwrap_or_else(|| panic!("{short}"))
+    };
+    assert!(count > 1000, "{short}");
+    let last = agent.call("debug_stack", json!({"start": -1}));
+    assert_contains(&last, &[&format!("#{} ", count - 1)]);
+    let middle = agent.call("debug_stack", json!({"start": 700, "levels": 2}));
+    assert_contains(&middle, &["#700 ", "#701 ", "debug_stack {\"start\": 702}"]);
+    // A small reply has the outermost frame, too, and its gap says how many frames are left out.
+    let small =
+        json!({"program": fixture.program, "args": ["500"], "breakpoints": [], "budget": 600});
+    let small = agent.call("debug_launch", small);
+    assert_contains(&small, &[" more: debug_stack {\"start\":", "main("]);
+    let explained = agent.call("debug_explain", json!({}));
+    assert_contains(&explained, &[" odd ← even, ", "check_tree(", "main("]);
+}
+
+#[test]
+fn stack_overflow_names_what_began_the_recursion() {
+    let fixture = Fixture::of("c/deep_recursion.c");
+    let mut agent = Agent::start();
+    let text = agent.call("debug_explain", json!({"program": fixture.program}));
+    assert_contains(
+        &text,
+        &["stack overflow", " odd ← even, ", "check_tree(", "main("],
+    );
+}
+
+#[test]
 fn deadlock_names_its_locks_and_threads() {
     let mut agent = hanging("deadlock");
     let explained = agent.call("debug_explain", json!({}));

@@ -85,31 +85,25 @@ fn running_program_can_be_awaited_paused_and_read() {
 }
 
 #[test]
-fn sessions_end_before_the_next_one() {
+fn session_ends_where_another_program_is_started() {
     let fixture = Fixture::of("c/exit_code.c");
     let mut agent = Agent::start();
     agent.fail("debug_continue", json!({}), "NO_SESSION");
     agent.fail("debug_stop", json!({}), "NO_SESSION");
     for code in ["3", "4"] {
-        agent.call(
-            "debug_launch",
-            json!({"program": fixture.program, "args": [code]}),
-        );
-        agent.fail(
-            "debug_launch",
-            json!({"program": fixture.program}),
-            "SESSION_ACTIVE",
-        );
-        agent.call(
-            "debug_launch",
-            json!({"program": fixture.program, "args": [code], "replace": true}),
-        );
+        let launch = json!({"program": fixture.program, "args": [code]});
+        agent.call("debug_launch", launch.clone());
+        let former = agent.debuggee();
+        agent.call("debug_launch", launch);
+        assert!(process::ends(former));
         assert_eq!(
             agent.call("debug_continue", json!({})),
             format!("ended: exit code {code}\n")
         );
-        // A session that has ended does not prevent a new one.
     }
+    // An earlier version needed it.
+    let launch = json!({"program": fixture.program, "replace": true});
+    agent.call("debug_launch", launch);
     let missing = agent.fail(
         "debug_launch",
         json!({"program": "/no/such/program"}),
@@ -194,4 +188,41 @@ fn invalid_calls_get_errors() {
     agent.write("this is no JSON");
     agent.fail("debug_stop", json!({}), "NO_SESSION");
     agent.leave();
+}
+
+#[test]
+fn all_tools_start_programs_in_the_same_way() {
+    let fixture = Fixture::of("c/started.c");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("in"), "a line\n").expect("written");
+    let mut agent = Agent::start();
+    let starts = [
+        ("debug_launch", json!({"breakpoints": []})),
+        ("debug_explain", json!({})),
+        ("debug_trace_call", json!({"function": "no_such_function"})),
+        ("debug_calls", json!({"functions": "main"})),
+    ];
+    for (tool, mut arguments) in starts {
+        let out = path(tool);
+        arguments["program"] = json!(fixture.program);
+        arguments["args"] = json!(["world"]);
+        arguments["cwd"] = json!(folder.path());
+        arguments["env"] = json!({"GREETING": "hello"});
+        arguments["stdin"] = json!(path("in"));
+        arguments["stdout"] = json!(out);
+        agent.call(tool, arguments);
+        let written = std::fs::read_to_string(&out).unwrap_or_default();
+        let folder = folder.path().canonicalize().expect("a path");
+        let expected = format!("{}\nhello world\nread a line\n", folder.display());
+        assert_eq!(written, expected, "{tool}");
+    }
+    for (tool, arguments) in [
+        ("debug_explain", json!({"cwd": "/"})),
+        ("debug_trace_call", json!({"function": "f", "record": true})),
+        ("debug_calls", json!({"stdin": "/dev/null"})),
+    ] {
+        let text = agent.fail(tool, arguments, "BAD_ARGUMENTS");
+        assert_contains(&text, &["belongs to `program`, which is missing"]);
+    }
 }

@@ -4,6 +4,23 @@ use serde_json::json;
 use stillpoint_tests::{Agent, Fixture, assert_contains, line_of};
 
 #[test]
+fn location_without_an_action_sets_a_tracepoint() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut agent = Agent::start();
+    agent.call("debug_launch", json!({"program": fixture.program}));
+    let set = agent.call(
+        "debug_trace",
+        json!({"location": "body", "query": "count()"}),
+    );
+    assert_contains(&set, &["tracepoint ", " at loop.c:"]);
+    let unread = json!({"action": "read", "query": "count()"});
+    let unread = agent.fail("debug_trace", unread, "BAD_ARGUMENTS");
+    assert_contains(&unread, &["`query` is read by the action \"add\" only"]);
+    let ended = agent.call("debug_continue", json!({}));
+    assert_contains(&ended, &["ended: exit code 0\n", "5"]);
+}
+
+#[test]
 fn agents_set_read_and_remove_tracepoints() {
     let fixture = Fixture::of("c/traces.c");
     let mut agent = Agent::start();

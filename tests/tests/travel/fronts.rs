@@ -56,8 +56,7 @@ fn agents_ask_in_one_call_for_the_last_write() {
         &stop,
         &[
             "data breakpoint",
-            "In the past: ",
-            "3 -> 6",
+            "in the past: total: 3 -> 6\n",
             "value = 3",
             "#1 fill",
         ],
@@ -173,7 +172,7 @@ fn agents_ask_in_one_call_for_the_origin() {
                 "last_owed, from its last write back:\n   1  21  copied from orders[1].owed (0x",
                 "returned by price",
                 "computed in price, origin.c:",
-                "In the past: ",
+                "in the past: ",
                 &line_of(&fixture, "computed"),
                 "units = 3",
             ],

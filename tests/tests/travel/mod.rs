@@ -1,5 +1,6 @@
 //! Recorded programs: ways back and forward in their past.
 
+mod agents;
 mod asks;
 mod begun;
 mod conditions;

@@ -1,45 +1,63 @@
 //! The history of calls, for agents.
 
+use super::arguments::Calls;
 use super::error::ToolError;
 use super::inspect::budget;
+use super::run::WaitResult;
 use super::session::Session;
+use super::tools::Tools;
 use crate::context::calls::{self, Filter};
 use crate::context::cut;
 use crate::context::traces;
 use crate::protocol::TracesArguments;
 use crate::requests::ReadTraces;
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 /// Default size of a reply in bytes, and number of calls or groups.
 const BUDGET: usize = 4000;
 const LIMIT: usize = 50;
+/// The functions whose calls are recorded in a program that is launched for it.
+const ALL_FUNCTIONS: &str = "*";
 /// Records that are read: all that are kept.
 const RECORDS: i64 = 1 << 20;
 
-/// Arguments of `debug_calls`.
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Calls {
-    /// Record the calls of these functions from now on: a name, or a pattern such as `shop::*`. Then
-    /// let the program run, and call this again without `functions`.
-    pub functions: Option<String>,
-    /// With `functions`: record only calls for which this holds at their entry, as an expression of the
-    /// program, such as `n > 3`.
-    pub condition: Option<String>,
-    /// Show only calls for which this holds: conditions such as `function = price and n > 3 and
-    /// returned < 0`, on function, returned, elapsed (ns), depth, thread and names of arguments;
-    /// operators = != < <= > >= and ~ (contains).
-    #[serde(rename = "where")]
-    pub filter: Option<String>,
-    /// Show only calls that have returned after the one with this number.
-    pub since: Option<u64>,
-    /// Count the calls by these fields instead of listing them, for example ["function", "returned"].
-    pub group_by: Option<Vec<String>>,
-    /// Maximum number of calls, the last ones, or of groups (50).
-    pub limit: Option<usize>,
-    /// About how many characters the reply may have (4000).
-    pub budget: Option<i64>,
+impl Tools {
+    /// Runs `debug_calls`, in the present program or in one that is launched and run for it.
+    ///
+    /// # Errors
+    /// The program cannot be launched, or as [`Session::calls`].
+    pub(super) async fn calls(&self, input: Calls) -> Result<String, ToolError> {
+        let Some(launch) = input.launch()? else {
+            return self.session().await?.calls(input).await;
+        };
+        // A mistake shows before the program runs.
+        filter_of(&input)?;
+        let session = self.start(&launch).await?;
+        let functions = input.functions.as_deref().unwrap_or(ALL_FUNCTIONS);
+        let recorded = session.record_calls(functions, input.condition.as_deref());
+        if let Err(error) = recorded.await {
+            self.close().await;
+            return Err(error);
+        }
+        let how = match session.first_stop(input.timeout).await? {
+            WaitResult::Stopped => "stopped; debug_explain says why\n".to_owned(),
+            WaitResult::Running(limit) => {
+                format!("still running after {} seconds\n", limit.as_secs_f64())
+            }
+            WaitResult::Ended(how) => format!("ended: {how}\n"),
+            WaitResult::Lost => return Err(ToolError::lost()),
+        };
+        let queried = Calls {
+            functions: None,
+            ..input
+        };
+        Ok(how + &session.calls(queried).await?)
+    }
+}
+
+/// Reads the condition on recorded calls.
+fn filter_of(input: &Calls) -> Result<Filter, ToolError> {
+    let filter = Filter::parse(input.filter.as_deref().unwrap_or_default());
+    filter.map_err(|error| ToolError::new("BAD_ARGUMENTS", error.to_string()))
 }
 
 impl Session {
@@ -50,11 +68,11 @@ impl Session {
     pub async fn calls(&self, input: Calls) -> Result<String, ToolError> {
         let mut text = String::new();
         if let Some(functions) = &input.functions {
-            let wanted = calls::tracepoint(functions, input.condition.as_deref());
-            text = self.add_trace(&wanted.location, &wanted.query).await?;
+            text = self
+                .record_calls(functions, input.condition.as_deref())
+                .await?;
         }
-        let filter = Filter::parse(input.filter.as_deref().unwrap_or_default());
-        let filter = filter.map_err(|error| ToolError::new("BAD_ARGUMENTS", error.to_string()))?;
+        let filter = filter_of(&input)?;
         let wanted = TracesArguments {
             rows: Some(0),
             records: Some(RECORDS),
@@ -118,5 +136,15 @@ impl Session {
             text.push_str(&format!("{hits} calls are missing: {}\n", failed.message));
         }
         Ok(text)
+    }
+
+    /// Records the calls of functions from now on, by a name or a pattern.
+    async fn record_calls(
+        &self,
+        functions: &str,
+        condition: Option<&str>,
+    ) -> Result<String, ToolError> {
+        let wanted = calls::tracepoint(functions, condition);
+        self.add_trace(&wanted.location, &wanted.query).await
     }
 }

@@ -3,6 +3,7 @@
 use super::arguments::{Explain, Search};
 use super::error::ToolError;
 use super::link::Phase;
+use super::output::Stream;
 use super::run::thread;
 use super::session::Session;
 
@@ -23,6 +24,11 @@ const PAUSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of variables that are listed, and length of a value in bytes.
 const MAX_VARIABLES: usize = 12;
 const MAX_VALUE_BYTES: usize = 60;
+
+/// Maximum number of the last lines of stderr that are shown, length of each, and bytes that are read for them.
+const MAX_STDERR_LINES: usize = 3;
+const MAX_STDERR_LINE: usize = 200;
+const MAX_STDERR_BYTES: usize = 1000;
 
 /// A look at a computing thread.
 struct Sample {
@@ -135,13 +141,28 @@ impl Session {
 
     fn explained(&self, explanation: &Explanation) -> String {
         let mut state = self.link.state();
-        explain::text(explanation, |id| state.number(id).to_string())
+        let mut text = explain::text(explanation, |id| state.number(id).to_string());
+        let written = state
+            .output
+            .read(0, Some(Stream::Stderr), MAX_STDERR_BYTES, true);
+        // The message of a panic is already there.
+        let lines = written.text.lines().map(str::trim_end);
+        let lines = lines.filter(|line| !line.is_empty() && !text.contains(line));
+        let lines: Vec<&str> = lines.collect();
+        if !lines.is_empty() {
+            text.push_str("stderr ends with:\n");
+        }
+        for line in &lines[lines.len().saturating_sub(MAX_STDERR_LINES)..] {
+            text.push_str(&format!("  {}\n", cut(line, MAX_STDERR_LINE)));
+        }
+        text
     }
 
     /// Reads the frames of a thread, and the variables of those with source.
     async fn sample(&self, thread: i64) -> Result<Sample, ToolError> {
         let arguments = StacksArguments {
             thread_id: Some(thread),
+            start_frame: Some(0),
             levels: Some(64),
             ..StacksArguments::default()
         };

@@ -16,9 +16,7 @@ impl Tools {
     /// # Errors
     /// The program cannot be launched, has ended, or has no such function.
     pub(super) async fn trace_call(&self, input: TraceCall) -> Result<String, ToolError> {
-        let session = self
-            .session_of(input.program.as_deref(), &input.args)
-            .await?;
+        let session = self.session_of(input.launch()?).await?;
         session.trace_call(input).await
     }
 
@@ -27,9 +25,7 @@ impl Tools {
     /// # Errors
     /// The program cannot be launched, has ended or has not begun.
     pub(super) async fn explain(&self, input: Explain) -> Result<String, ToolError> {
-        let session = self
-            .session_of(input.program.as_deref(), &input.args)
-            .await?;
+        let session = self.session_of(input.launch()?).await?;
         if input.program.is_some() {
             let timeout = input.timeout.unwrap_or(HANGS_AFTER);
             match session.first_stop(Some(timeout)).await? {
@@ -41,26 +37,10 @@ impl Tools {
     }
 
     /// Returns the present session, or that of a program launched in its place.
-    async fn session_of(
-        &self,
-        program: Option<&str>,
-        args: &[String],
-    ) -> Result<Arc<Session>, ToolError> {
-        let Some(program) = program else {
-            return match args.is_empty() {
-                true => self.session().await,
-                false => Err(ToolError::new(
-                    "BAD_ARGUMENTS",
-                    "`args` are those of `program`, which is missing; set it, or use debug_launch",
-                )),
-            };
-        };
-        self.close().await;
-        let launch = Launch {
-            program: program.to_owned(),
-            args: args.to_vec(),
-            ..Launch::default()
-        };
-        self.start(&launch).await
+    async fn session_of(&self, launch: Option<Launch>) -> Result<Arc<Session>, ToolError> {
+        match launch {
+            Some(launch) => self.start(&launch).await,
+            None => self.session().await,
+        }
     }
 }

@@ -41,7 +41,7 @@ impl Session {
         let levels = input.levels.unwrap_or(20).clamp(1, 1000);
         let arguments = StacksArguments {
             thread_id: Some(thread),
-            start_frame: Some(i64::from(input.start)),
+            start_frame: input.start,
             levels: Some(i64::from(levels)),
             addresses: input.addresses,
             ..StacksArguments::default()
@@ -54,23 +54,28 @@ impl Session {
                 "NO_SUCH_FRAME",
                 format!(
                     "no frame {} in this stack; frames begin with 0",
-                    input.start
+                    input.start.unwrap_or(0)
                 ),
             ));
         };
         let mut lines = BudgetedLines::new(budget(input.budget, 6000));
-        let mut next = u64::from(input.start);
+        let mut next = frames.first().map_or(0, |frame| frame.level);
         for frame in frames {
-            if !lines.push(&text::frame_line(frame, None)) {
+            if !lines.push(&text::row(frame, None)) {
                 break;
             }
-            next = frame.level + 1;
+            next = frame.level + frame.folded.max(1);
         }
         let mut text = lines.text;
-        if next <= last.level || thread.is_some_and(|thread| thread.has_more) {
+        let depth = thread.map_or(0, |thread| thread.depth);
+        let end = last.level + last.folded.max(1);
+        if next < end || depth == 0 && thread.is_some_and(|thread| thread.has_more) {
             text.push_str(&format!(
-                "… more frames: debug_stack {{\"start\": {next}}}\n"
+                "… more frames: debug_stack {{\"start\": {next}}}; a negative start counts from the outermost\n"
             ));
+        }
+        if depth > 0 {
+            text.push_str(&format!("{depth} frames in all\n"));
         }
         Ok(text)
     }

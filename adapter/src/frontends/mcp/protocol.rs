@@ -8,15 +8,18 @@ use serde_json::{Map, Value, json};
 
 /// What clients may tell their models about the server.
 const INSTRUCTIONS: &str = "A native debugger for C, C++ and Rust. Ask one question that separates \
-                            two hypotheses, instead of stepping through the program. A failing \
-                            test: debug_test. A crash or a hang: debug_explain with `program`. A \
-                            wrong result: debug_trace_call, with `program`, of the function that \
-                            returns it; debug_calls for which of many calls; or debug_trace where a \
-                            value is made (`max(n) by kind`, `n where n < 0`). Stops \
-                            (debug_breakpoint with a condition, debug_continue) are for what is left. \
-                            Each reply has source, variables, changes, stack and output, so that no \
-                            further call is needed to inspect a stop. Errors begin with a code and \
-                            name the remedy.";
+                            two hypotheses, instead of stepping through the program. A wrong \
+                            result: debug_trace_call, with `program`, of the function that returns \
+                            it. Only the wrong value is known, or which of many calls is wrong: \
+                            debug_calls with `program` and `where` (`returned = 5`). A value that is \
+                            wrong long after it was written: start with `record`, then \
+                            debug_continue with `written`, or with `throughCopies` for where the \
+                            value came from. A crash or a hang: debug_explain with `program` (and \
+                            `record`, to go back from it). A failing test: debug_test. Stops \
+                            (debug_breakpoint with a condition, debug_continue) are for what is \
+                            left. Each reply has source, variables, changes, stack and output, so \
+                            that no further call is needed to inspect a stop. Errors begin with a \
+                            code and name the remedy.";
 
 /// The supported versions that begin with `initialize`, oldest first.
 const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];

@@ -34,12 +34,12 @@ impl Session {
     ///
     /// # Errors
     /// The program is not in a state for this action, or the adapter refused it.
-    pub async fn run_action(&self, input: &Continue) -> Result<u64, ToolError> {
+    pub async fn run_action(&self, input: &Continue, action: Action) -> Result<u64, ToolError> {
         let (phase, stops) = {
             let state = self.link.state();
             (state.phase.clone(), state.stops)
         };
-        match (&phase, input.action) {
+        match (&phase, action) {
             // Handled by the caller.
             (_, Action::Restart) => return Ok(stops),
             (Phase::Ended(how), _) => return Err(ToolError::ended(how)),
@@ -58,7 +58,7 @@ impl Session {
             (Phase::Stopped, _) => {}
         }
         let mut there = None;
-        match input.action {
+        match action {
             Action::RunTo => {
                 let Some(place) = &input.to else {
                     let message =
@@ -92,9 +92,9 @@ impl Session {
         if phase == Phase::Held {
             self.resume_from_start().await?;
         } else {
-            let resumed = match (&input.written, input.action) {
+            let resumed = match (&input.written, action) {
                 (Some(expression), Action::ReverseContinue) => {
-                    self.go_to_write(expression, input.through_copies).await
+                    self.go_to_write(expression, input).await
                 }
                 (None, Action::ReverseContinue) if input.hit.is_some() => {
                     self.go_to_hit(there, input.hit.unwrap_or(0)).await
@@ -110,13 +110,13 @@ impl Session {
     }
 
     /// Goes back to the last write that has changed the value of an expression, or to the origin of the value.
-    async fn go_to_write(&self, expression: &str, through_copies: bool) -> Result<(), ToolError> {
+    async fn go_to_write(&self, expression: &str, input: &Continue) -> Result<(), ToolError> {
         let data = DataBreakpointInfoArguments {
             name: expression.to_owned(),
-            frame_id: Some(self.frame_id(None, None).await?),
+            frame_id: Some(self.frame_id(None, input.frame).await?),
             ..DataBreakpointInfoArguments::default()
         };
-        match through_copies {
+        match input.through_copies {
             true => self.link.request::<requests::Origin>(&data).await,
             false => self.link.request::<requests::LastWrite>(&data).await,
         }

@@ -67,8 +67,8 @@ impl Session {
         if !input.env.is_empty() {
             settings["env"] = json!(input.env);
         }
-        if let Some(stdin) = &input.stdin {
-            settings["stdio"] = json!({"stdin": stdin});
+        if input.stdin.is_some() || input.stdout.is_some() {
+            settings["stdio"] = json!({"stdin": input.stdin, "stdout": input.stdout});
         }
         if input.record {
             settings["record"] = json!(true);

@@ -8,6 +8,9 @@ use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
 
+/// Maximum number of lines of the program's output in the report of a stop.
+const MAX_OUTPUT_LINES: usize = 10;
+
 /// Formats a stop. `names` are the names of the breakpoints that were hit.
 pub fn stop(context: &Context, names: &[String], state: &mut SessionState) -> String {
     let mut text = format!("stop {}: ", context.stop_id);
@@ -20,8 +23,9 @@ pub fn stop(context: &Context, names: &[String], state: &mut SessionState) -> St
     }
     let description = context.description.as_ref();
     let description = description.filter(|it| Some(*it) != context.text.as_ref());
-    let replayed = format!("{IN_THE_PAST}{}", context.reason);
-    let description = description.map(|it| match *it == replayed {
+    let why = context.text.as_deref().unwrap_or(&context.reason);
+    let replayed = [why, &context.reason].map(|it| format!("{IN_THE_PAST}{it}"));
+    let description = description.map(|it| match replayed.contains(it) {
         true => "in the past",
         false => it.as_str(),
     });
@@ -59,21 +63,51 @@ pub fn stop(context: &Context, names: &[String], state: &mut SessionState) -> St
     variables(&mut text, context);
     changes(&mut text, context);
     stack_of(&mut text, context, home);
-    if !context.output.is_empty() || context.omitted.output > 0 {
-        text.push_str("output since the previous stop:\n");
-        if context.omitted.output > 0 {
-            let _ = writeln!(
-                text,
-                "  … {} bytes before this: debug_output",
-                context.omitted.output
-            );
-        }
-        for line in Plain::default().next(&context.output).lines() {
-            let _ = writeln!(text, "  {line}");
-        }
-    }
+    output(&mut text, context);
     threads(&mut text, context, home, state);
     text
+}
+
+/// Adds the last lines that the program has written since the stop before.
+fn output(text: &mut String, context: &Context) {
+    let written = Plain::default().next(&context.output);
+    // The first line is cut off where bytes are left out before it.
+    let is_cut = context.omitted.output > 0;
+    let lines = written
+        .lines()
+        .skip(usize::from(is_cut && written.contains('\n')));
+    let lines = without_backtrace(lines);
+    let left_out = lines.len().saturating_sub(MAX_OUTPUT_LINES);
+    if lines.is_empty() && !is_cut {
+        return;
+    }
+    text.push_str("output since the previous stop:\n");
+    let _ = match (is_cut, left_out) {
+        (true, _) => writeln!(text, "  … earlier lines: debug_output"),
+        (false, 0) => Ok(()),
+        (false, count) => writeln!(text, "  … {count} earlier lines: debug_output"),
+    };
+    for line in &lines[left_out..] {
+        let _ = writeln!(text, "  {line}");
+    }
+}
+
+/// Leaves out the backtrace of a panic, which the stack repeats.
+fn without_backtrace<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut is_inside = false;
+    let is_of_it = |line: &str| {
+        let begun = line.trim_start();
+        let number = begun.split(':').next().unwrap_or_default();
+        let is_frame = !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit());
+        line.starts_with(' ') && (is_frame || begun.starts_with("at "))
+            || begun.starts_with("note: Some details are omitted")
+    };
+    lines
+        .filter(|line| {
+            is_inside = *line == "stack backtrace:" || is_inside && is_of_it(line);
+            !is_inside
+        })
+        .collect()
 }
 
 fn variables(text: &mut String, context: &Context) {
@@ -100,7 +134,7 @@ fn variables(text: &mut String, context: &Context) {
     if context.omitted.variables > 0 {
         let _ = writeln!(
             text,
-            "  … {} more: debug_variables, or raise the budget",
+            "  … {} more: raise the budget",
             context.omitted.variables
         );
     }
@@ -133,27 +167,34 @@ fn changes(text: &mut String, context: &Context) {
 
 /// Formats frames, one per line.
 pub fn stack(frames: &[ContextFrame], home: Option<&str>) -> String {
-    let mut text = String::new();
-    for frame in frames {
-        let _ = match frame.folded {
-            0 => writeln!(text, "  {}", frame_line(frame, home)),
-            count if frame.line.is_some() => writeln!(
-                text,
-                "  … #{} to #{}: {count} more calls of {} at this line with these arguments",
-                frame.level,
-                frame.level + count - 1,
-                frame.name
-            ),
-            count => writeln!(
-                text,
-                "  … #{} to #{}: {count} frames of libraries ({})",
-                frame.level,
-                frame.level + count - 1,
-                frame.name
-            ),
-        };
-    }
-    text
+    let rows = frames
+        .iter()
+        .map(|frame| format!("  {}\n", row(frame, home)));
+    rows.collect()
+}
+
+/// Formats a frame, or frames that are folded into one entry.
+pub fn row(frame: &ContextFrame, home: Option<&str>) -> String {
+    let count = frame.folded;
+    let levels = match count {
+        0 => return frame_line(frame, home),
+        1 => format!("… #{}", frame.level),
+        _ => format!("… #{} to #{}", frame.level, frame.level + count - 1),
+    };
+    let what = match (frame.rounds, frame.line) {
+        _ if frame.name.is_empty() => {
+            let call = json!({"start": frame.level});
+            format!("{count} more: debug_stack {call}")
+        }
+        (1.., _) if frame.rounds == count => format!("{count} more calls of {} there", frame.name),
+        (1.., _) => format!("{}, {} times", frame.name, frame.rounds),
+        (_, Some(_)) => format!(
+            "{count} more calls of {} at this line with these arguments",
+            frame.name
+        ),
+        (_, None) => format!("{count} frames of libraries ({})", frame.name),
+    };
+    format!("{levels}: {what}")
 }
 
 /// Formats a frame: `#3 function(arguments) at file:line`.
@@ -224,7 +265,8 @@ fn stack_of(text: &mut String, context: &Context, home: Option<&str>) {
     let _ = match (context.omitted.frames, context.omitted.deeper_frames) {
         (0, false) => Ok(()),
         (0, true) => writeln!(text, "  … deeper frames: debug_stack {call}"),
-        (count, _) => writeln!(text, "  … {count} more: debug_stack {call}"),
+        (count, false) => writeln!(text, "  … {count} more: debug_stack {call}"),
+        (count, true) => writeln!(text, "  … more than {count} more: debug_stack {call}"),
     };
 }
 
@@ -364,7 +406,7 @@ mod tests {
                     ..ContextFrame::default()
                 },
             ],
-            output: "\x1b[1;31mhello\n".to_owned(),
+            output: "lf of a line\n\x1b[1;31mhello\n".to_owned(),
             waits_for: Some(ContextWait {
                 mutex: None,
                 owner: 4712,
@@ -396,7 +438,7 @@ source:
 >    7 |     return;
 variables:
   argument sum = 6  (int)
-  … 2 more: debug_variables, or raise the budget
+  … 2 more: raise the budget
 changed since stop 2:
   sum: 3 -> 6
 stack:
@@ -405,13 +447,35 @@ stack:
   … #2 to #4: 3 frames of libraries (x … y)
   … 5 more: debug_stack {"start":5}
 output since the previous stop:
-  … 10 bytes before this: debug_output
+  … earlier lines: debug_output
   hello
 other threads:
   thread 2 "worker" (tid 4712) waits for the mutex 0x4000 that thread 1 holds: running
 deadlock: thread 1 waits for thread 2, thread 2 waits for thread 1
 "#;
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn backtrace_of_a_panic_and_earlier_lines_are_left_out() {
+        let panic = "begun\npanicked at a.rs:3\nstack backtrace:\n   0: rust_begin_unwind\n             \
+                     at /rustc/a.rs:5\n   1: a::main\nnote: Some details are omitted, run with `x`\nend\n";
+        let shown = |output: String| {
+            let context = Context {
+                output,
+                ..Context::default()
+            };
+            let mut text = String::new();
+            super::output(&mut text, &context);
+            text
+        };
+        assert_eq!(
+            shown(panic.to_owned()),
+            "output since the previous stop:\n  begun\n  panicked at a.rs:3\n  end\n"
+        );
+        let text = shown((0..12).map(|line| format!("line {line}\n")).collect());
+        let head = "output since the previous stop:\n  … 2 earlier lines: debug_output\n  line 2\n";
+        assert!(text.starts_with(head), "{text}");
     }
 
     #[test]

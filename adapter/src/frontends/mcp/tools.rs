@@ -1,13 +1,14 @@
 //! The table of tools: name, description, arguments, implementation.
 
 use super::arguments;
-use super::calls;
 use super::error::ToolError;
 use super::link::Phase;
+use super::meant;
 use super::run::WaitResult;
+use super::schema;
 use super::session::Session;
 use crate::protocol;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -71,19 +72,10 @@ const fn tool_info<T: JsonSchema + 'static>(
         name,
         title,
         about,
-        schema: schema_for::<T>,
+        schema: schema::of::<T>,
         reads_only,
         set,
     }
-}
-
-/// Returns the JSON schema of a tool's arguments.
-fn schema_for<T: JsonSchema>() -> Value {
-    let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
-    // The name and the comment of the Rust type mean nothing to an agent.
-    schema.remove("title");
-    schema.remove("description");
-    schema.into()
 }
 
 /// All tools, in the order of the listing.
@@ -94,7 +86,7 @@ const TOOLS: [ToolInfo; 19] = [
         "Starts a native program (C, C++, Rust) under the debugger. With `breakpoints`, it runs \
          to its first stop, and the reply describes that stop: reason, source, variables, stack, \
          output. Without, it is held before its first instruction: set breakpoints, then call \
-         debug_continue. One program at a time; debug_stop or the end of this server ends it. \
+         debug_continue. One program at a time: the next launch or the end of this server ends it. \
          Crashes, panics and uncaught exceptions always stop it.",
         false,
         ToolSet::Few,
@@ -105,7 +97,7 @@ const TOOLS: [ToolInfo; 19] = [
         "Stops a running process and describes the stop, or opens the core file of a crashed one \
          (for inspection only).",
         false,
-        ToolSet::Few,
+        ToolSet::All,
     ),
     tool_info::<arguments::Test>(
         "debug_test",
@@ -144,7 +136,7 @@ const TOOLS: [ToolInfo; 19] = [
          answers what would take a stop per hit. Works at any time; what was recorded can be \
          read while the program runs, at a stop, and after its end.",
         false,
-        ToolSet::Few,
+        ToolSet::All,
     ),
     tool_info::<arguments::Continue>(
         "debug_continue",
@@ -169,13 +161,13 @@ const TOOLS: [ToolInfo; 19] = [
         false,
         ToolSet::Few,
     ),
-    tool_info::<calls::Calls>(
+    tool_info::<arguments::Calls>(
         "debug_calls",
         "History of calls: arguments and results",
         "Records all calls of some functions (a name or a pattern such as `shop::*`) with arguments, \
          results and nesting while the program runs at full speed, and queries that history: which \
-         calls returned -1, which had n > 3, how often each result. Works at any time, also after a \
-         crash.",
+         calls returned -1, which had n > 3, how often each result. With `program` and `where`, one call \
+         launches, runs and answers. Works at any time, also after a crash.",
         false,
         ToolSet::Few,
     ),
@@ -203,7 +195,7 @@ const TOOLS: [ToolInfo; 19] = [
     tool_info::<arguments::Stack>(
         "debug_stack",
         "Stack of a thread, or all threads",
-        "The frames of a thread with their arguments; with `threads`, all threads with their \
+        "The frames of a thread with their arguments, a deep recursion folded; with `threads`, all threads with their \
          locations; with `all`, all their stacks, and the owner of a mutex that a thread waits \
          for. Other tools take levels and thread numbers as `frame` and `thread`.",
         true,
@@ -215,7 +207,7 @@ const TOOLS: [ToolInfo; 19] = [
         "Arguments and locals of a frame, globals, registers; or the members or elements of a \
          value by an expression. Long lists come in parts (`start`, `count`).",
         true,
-        ToolSet::Few,
+        ToolSet::All,
     ),
     tool_info::<arguments::Read>(
         "debug_read",
@@ -262,7 +254,7 @@ const TOOLS: [ToolInfo; 19] = [
         "Ends the session: a launched program is killed, an attached one is detached; with \
          `detach`, either is detached.",
         false,
-        ToolSet::Few,
+        ToolSet::All,
     ),
 ];
 
@@ -329,12 +321,14 @@ impl Tools {
             "debug_logpoint" => self.session().await?.logpoint(read(arguments)?).await,
             "debug_trace" => self.session().await?.trace(read(arguments)?).await,
             "debug_continue" => {
-                let input: arguments::Continue = read(arguments)?;
-                if input.action == arguments::Action::Restart {
+                let mut input: arguments::Continue = read(arguments)?;
+                let action = meant::action(&input)?;
+                input.action = Some(action);
+                if action == arguments::Action::Restart {
                     return self.restart(&input).await;
                 }
                 let session = self.session().await?;
-                let stops = session.run_action(&input).await?;
+                let stops = session.run_action(&input, action).await?;
                 let waited = session.wait(stops, Session::stop_timeout(&input)).await;
                 let expected = input.expect.as_deref();
                 let way = session.way_to_origin(&input, &waited).await;
@@ -342,7 +336,7 @@ impl Tools {
                 Ok(way + &stop.await?)
             }
             "debug_trace_call" => self.trace_call(read(arguments)?).await,
-            "debug_calls" => self.session().await?.calls(read(arguments)?).await,
+            "debug_calls" => self.calls(read(arguments)?).await,
             "debug_test" => self.test(read(arguments)?).await,
             "debug_explain" => self.explain(read(arguments)?).await,
             "debug_past" => self.session().await?.past(read(arguments)?).await,
@@ -381,31 +375,7 @@ impl Tools {
         session.clone().ok_or_else(ToolError::no_session)
     }
 
-    /// Makes room for a session: closes the current one if its program has ended.
-    pub(super) async fn begin(&self) -> Result<(), ToolError> {
-        let mut session = self.session.lock().await;
-        match session.as_ref() {
-            Some(running) if !running.has_ended() => Err(ToolError::new(
-                "SESSION_ACTIVE",
-                format!(
-                    "already debugging {}; call debug_stop first, or debug_launch with `replace`",
-                    running.program
-                ),
-            )),
-            Some(over) => {
-                over.close(None).await;
-                *session = None;
-                Ok(())
-            }
-            None => Ok(()),
-        }
-    }
-
     async fn launch(&self, input: arguments::Launch) -> Result<String, ToolError> {
-        if input.replace {
-            self.close().await;
-        }
-        self.begin().await?;
         let session = self.start(&input).await?;
         if input.breakpoints.is_none() && input.replay.is_none() {
             return Ok(format!(
@@ -431,7 +401,7 @@ impl Tools {
     }
 
     /// Refuses what is more than looking at another client's session.
-    fn may_act(&self, what: &str) -> Result<(), ToolError> {
+    pub(super) fn may_act(&self, what: &str) -> Result<(), ToolError> {
         match self.joined {
             None => Ok(()),
             Some(_) => Err(ToolError::new(
@@ -443,9 +413,11 @@ impl Tools {
         }
     }
 
-    /// Launches a program as the current session, held at its start.
+    /// Launches a program as the current session, held at its start. The session before it ends, as by
+    /// `debug_stop`.
     pub(super) async fn start(&self, input: &arguments::Launch) -> Result<Arc<Session>, ToolError> {
         self.may_act("a launch")?;
+        self.close().await;
         let session = Arc::new(Session::launch(input).await?);
         self.keep(&session).await?;
         Ok(session)
@@ -479,7 +451,7 @@ impl Tools {
     }
 
     async fn attach(&self, input: arguments::Attach) -> Result<String, ToolError> {
-        self.begin().await?;
+        self.close().await;
         let session = Arc::new(Session::attach(&input).await?);
         let waited = session.first_stop(None).await;
         match waited {
@@ -529,7 +501,6 @@ mod tests {
         for tool in tools {
             let (tool, schema) = (&tool["name"], &tool["inputSchema"]);
             assert_eq!(schema["type"], "object", "{tool}");
-            assert_eq!(schema["additionalProperties"], false, "{tool}");
             assert!(schema.get("$defs").is_none(), "{tool}: {schema:#}");
             for (name, parameter) in schema["properties"].as_object().into_iter().flatten() {
                 let text = parameter["description"].as_str().unwrap_or_default();

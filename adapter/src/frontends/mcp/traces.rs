@@ -2,6 +2,7 @@
 
 use super::arguments::{Trace, TraceAction};
 use super::error::ToolError;
+use super::meant;
 use super::session::Session;
 use crate::context::calls;
 use crate::context::traces::{self, Style};
@@ -24,7 +25,7 @@ impl Session {
     /// # Errors
     /// The location has no code, the query is wrong, or there is no such tracepoint.
     pub async fn trace(&self, input: Trace) -> Result<String, ToolError> {
-        match input.action {
+        match meant::trace_action(&input)? {
             TraceAction::Add => {
                 let location = input.location.as_deref().unwrap_or_default();
                 let query = input.query.as_deref().unwrap_or_default();

@@ -29,23 +29,22 @@ impl Tools {
     /// Runs `debug_test`.
     ///
     /// # Errors
-    /// The test cannot be built or found, or another program is being debugged.
+    /// The test cannot be built or found, or started.
     pub async fn test(&self, input: Test) -> Result<String, ToolError> {
-        self.begin().await?;
+        self.may_act("a test")?;
         let plan = plan(&input).await?;
+        // The tests of a package may be built while its program is debugged.
+        self.close().await;
         let launch = Launch {
             program: plan.program,
             args: plan.args,
             cwd: plan.cwd,
-            env: plan.env,
-            stdin: None,
-            record: false,
-            replay: None,
-            replace: false,
-            breakpoints: None,
-            timeout: input.timeout,
-            budget: input.budget,
+            env: plan.env.into_iter().chain(input.env.clone()).collect(),
+            stdin: input.stdin.clone(),
+            stdout: input.stdout.clone(),
+            record: input.record,
             settings: input.settings.clone(),
+            ..Launch::default()
         };
         let mut text = format!("running {} {}\n", launch.program, launch.args.join(" "));
         let session = self.start(&launch).await?;

@@ -1,60 +1,18 @@
 //! The arguments of the tools. The schemas that clients see are generated from these types, and
 //! agents read the comment of each member.
 
+mod start;
+
+pub use start::{Calls, Explain, Launch, Test, TraceCall};
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 
 /// A number of seconds as clients write it, within bounds.
 pub fn seconds(given: Option<f64>, usual: f64) -> std::time::Duration {
     let given = given.filter(|it| it.is_finite()).unwrap_or(usual);
     std::time::Duration::from_secs_f64(given.clamp(0.0, 3600.0))
-}
-
-/// Arguments of `debug_launch`.
-#[derive(Deserialize, JsonSchema, Debug, Clone, Default)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Launch {
-    /// Path of the executable. Compile it with -g; -O0 or -Og keeps all variables. Needed unless
-    /// `replay` is set.
-    #[serde(default)]
-    pub program: String,
-    /// Arguments of the program.
-    #[serde(default)]
-    pub args: Vec<String>,
-    /// Working directory of the program; that of this server if missing.
-    pub cwd: Option<String>,
-    /// Environment variables to add.
-    #[serde(default)]
-    pub env: BTreeMap<String, String>,
-    /// File that the program reads as its stdin; empty if missing.
-    pub stdin: Option<String>,
-    /// Record the program, so that debug_continue can go back in it: needs one thread, Linux and
-    /// x86-64. It then also stops before it exits.
-    #[serde(default)]
-    pub record: bool,
-    /// Instead of starting a program: open this recording, a file of `stillpoint record -o FILE --
-    /// PROGRAM` or of the console's `:recording save FILE`. The reply is where it ends (the crash, the
-    /// exit); debug_continue goes back in it. `program` names the executable if it has moved.
-    pub replay: Option<String>,
-    /// Breakpoints to set before the program runs: "FILE:LINE" or a function's name, or an object
-    /// {"location": ..., "condition": ..., "hitCondition": ..., "message": ...} (with `message` it
-    /// is a logpoint), or {"exception": ...}. With them, the program runs to its first stop, which
-    /// is the reply; without them, it is held before its first instruction until debug_continue.
-    pub breakpoints: Option<Vec<FirstBreakpoint>>,
-    /// With `breakpoints`: how many seconds to wait for the first stop (30).
-    pub timeout: Option<f64>,
-    /// End the present session first, as debug_stop does; without it, a session whose program has
-    /// not ended is an error.
-    #[serde(default)]
-    pub replace: bool,
-    /// About how many characters the reply may have (6000).
-    pub budget: Option<i64>,
-    /// Further launch settings of Stillpoint: sourceMap, signals, stepFilters, followFork,
-    /// disableASLR, callTimeout, debuginfod, …
-    #[serde(default)]
-    pub settings: Map<String, Value>,
 }
 
 /// A breakpoint that is set before the program runs.
@@ -190,14 +148,15 @@ pub struct Continue {
     /// "restart" (launches the program anew, also after its end; breakpoints stay). If it was
     /// launched with `record`, also "reverse-continue" (back to the last breakpoint, watched write or
     /// exception), "reverse-step-over", "reverse-step-into", "reverse-step-out" (to the call).
-    #[serde(default)]
-    pub action: Action,
+    pub action: Option<Action>,
     /// With "run-to", or with "reverse-continue" (the last time it was there): "FILE:LINE", a
     /// function's name, or an address in hex.
     pub to: Option<String>,
     /// With "reverse-continue": go back to the last write that has changed this variable or
     /// expression.
     pub written: Option<String>,
+    /// With `written`: the frame that the expression is of, by its level; the one of the last stop if missing.
+    pub frame: Option<u32>,
     /// With `written`: follow the value back through copies, arguments and results to where it was
     /// computed or came from; the reply begins with the places on the way.
     #[serde(default, alias = "through_copies")]
@@ -218,31 +177,6 @@ pub struct Continue {
     /// Where the program should stop: a function's name or "FILE:LINE". If it stops elsewhere, or
     /// not, the reply begins with that.
     pub expect: Option<String>,
-}
-
-/// Arguments of `debug_trace_call`.
-#[derive(Deserialize, JsonSchema, Debug, Default)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct TraceCall {
-    /// The function, as for debug_breakpoint; it may be in a library that is not loaded yet.
-    pub function: String,
-    /// Which of its calls, counted from now (3: the third); the next one if missing, or the present
-    /// one if the program is stopped at its beginning.
-    pub hit: Option<u64>,
-    /// Instead of `hit`: the first call for which this expression is true (`n > 3`).
-    pub condition: Option<String>,
-    /// How many levels of the functions that it calls are shown line by line (0, at most 5). Their
-    /// arguments and results are shown in any case.
-    pub depth: Option<u64>,
-    /// Maximum length of the reply in bytes (4000).
-    pub limit: Option<u64>,
-    /// After how many seconds the program is paused (60); the reply then has what was seen so far.
-    pub timeout: Option<f64>,
-    /// Launch this program first, in place of the present session, as debug_launch does.
-    pub program: Option<String>,
-    /// With `program`: its arguments.
-    #[serde(default)]
-    pub args: Vec<String>,
 }
 
 /// Actions of `debug_continue`.
@@ -277,34 +211,6 @@ pub enum Action {
     ReverseStepOut,
 }
 
-/// Arguments of `debug_test`.
-#[derive(Deserialize, JsonSchema, Debug, Default)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Test {
-    /// Name of the test, or a part of it that no other test has. For pytest, FILE::NAME.
-    pub name: String,
-    /// "cargo", "ctest", "gtest" (GoogleTest), "catch2", "pytest"; if missing, from `dir`.
-    pub framework: Option<Framework>,
-    /// Folder of the cargo package or workspace, the CMake build folder, or the working directory;
-    /// that of this server if missing.
-    pub dir: Option<String>,
-    /// With gtest and catch2: the test's executable. With pytest: the interpreter (python3).
-    pub program: Option<String>,
-    /// Further arguments: of cargo test (`-p`, `--features`), of cmake --build, or of the program.
-    #[serde(default)]
-    pub args: Vec<String>,
-    /// Breakpoints to set first, as in debug_launch. The failure of the test stops it anyway.
-    #[serde(default)]
-    pub breakpoints: Vec<FirstBreakpoint>,
-    /// How many seconds the test may run (30). Then it is paused, and the reply says where it hangs.
-    pub timeout: Option<f64>,
-    /// About how many characters the reply may have (6000).
-    pub budget: Option<i64>,
-    /// Further launch settings of Stillpoint, as in debug_launch.
-    #[serde(default)]
-    pub settings: Map<String, Value>,
-}
-
 /// Test frameworks.
 #[derive(Deserialize, JsonSchema, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
@@ -320,25 +226,6 @@ pub enum Framework {
     Catch2,
     /// Python's.
     Pytest,
-}
-
-/// Arguments of `debug_explain`.
-#[derive(Deserialize, JsonSchema, Debug, Default)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Explain {
-    /// The thread of a stopped program, by its number; the one that stopped last if missing.
-    pub thread: Option<usize>,
-    /// Launch this program first, in place of the present session, and run it until it crashes or
-    /// `timeout` is over.
-    pub program: Option<String>,
-    /// With `program`: its arguments.
-    #[serde(default)]
-    pub args: Vec<String>,
-    /// With `program`: after how many seconds it hangs (10).
-    pub timeout: Option<f64>,
-    /// Show addresses, which may differ from run to run, instead of 0x….
-    #[serde(default)]
-    pub addresses: bool,
 }
 
 /// Arguments of `debug_past`.
@@ -392,9 +279,8 @@ pub struct Stack {
     /// The stacks of all threads instead, with frames of libraries folded.
     #[serde(default)]
     pub all: bool,
-    /// The first frame (0, the innermost).
-    #[serde(default)]
-    pub start: u32,
+    /// The first frame (0: the innermost; -5: the fifth from the outermost).
+    pub start: Option<i64>,
     /// How many frames (20).
     pub levels: Option<u32>,
     /// About how many characters the reply may have (6000).
@@ -506,8 +392,7 @@ pub struct Evaluate {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Trace {
     /// "read" (the default): what was recorded; "add": a tracepoint; "remove" it.
-    #[serde(default)]
-    pub action: TraceAction,
+    pub action: Option<TraceAction>,
     /// With "add": "FILE:LINE" or a function's name.
     pub location: Option<String>,
     /// With "add": values to record and aggregates, separated by commas; then optionally `by KEY,
