@@ -541,8 +541,13 @@ fn what_an_argument_owns_is_not_compared() {
     // The source of callees has no arguments of generics.
     assert!(!text.contains("push<"), "{text}");
     client.expect_stopped("step");
-    let text = trace(&mut client, json!({"function": "take"}));
+    let text = trace(&mut client, json!({"function": "use_up"}));
     assert_contains(&text, &["changed through arguments: into: 0 → 14\n"]);
+    // What was moved into `drop` is freed.
+    let dropped = row(&text, &fixture, "dropped");
+    assert_contains(dropped, &["boxed: [5, 5, 5, 5] → (moved)", " → (moved)"]);
+    assert!(!text.contains("invalid"), "{text}");
+    assert_eq!(text.matches("(moved)").count(), 3, "{text}");
     client.disconnect();
 }
 

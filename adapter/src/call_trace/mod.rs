@@ -4,6 +4,7 @@
 
 mod differences;
 mod fold;
+mod moved;
 mod names;
 mod record;
 mod text;
@@ -11,6 +12,7 @@ mod text;
 mod wanted;
 
 pub use differences::{Group, Leaf, Snapshot, cut, differences};
+pub use moved::{Use, use_of};
 pub use record::{Frame, Position, Recorder, Relation, Seen};
 pub use text::{Source, Traced, lines_of};
 pub use wanted::{Pass, Wanted};

@@ -68,8 +68,8 @@ enum Shown {
     Whole,
     /// Lines up to the smaller one of [`MAX_SOURCE_BYTES`].
     Begin,
-    /// Nothing.
-    No,
+    /// The first lines, as long as there is room.
+    Some,
 }
 
 /// From everything to the least.
@@ -106,12 +106,12 @@ const DETAILS: [Detail; 7] = {
         left_out: "iterations, lines of callees and the ends of source lines",
         ..one
     };
-    let bare = Detail {
-        source: Shown::No,
-        left_out: "iterations, lines of callees and the source",
+    let some = Detail {
+        source: Shown::Some,
+        left_out: "iterations, lines of callees and some source",
         ..one
     };
-    [all, few, own, two, one, short, bare]
+    [all, few, own, two, one, short, some]
 };
 
 impl Traced {
@@ -119,25 +119,35 @@ impl Traced {
     pub fn text(&self, limit: usize) -> String {
         let (head, tail) = (joined(&self.head), joined(&self.tail));
         let room = limit.saturating_sub(head.len() + tail.len());
-        let (mut rows, mut whole, mut remark) = (Vec::new(), 0, String::new());
-        for detail in DETAILS {
+        let render = |detail: Detail, spare: usize| {
             let mut rendered = Rendered {
                 source: &self.source,
                 detail,
+                spare,
                 shown: HashSet::default(),
                 rows: Vec::new(),
             };
             rendered.nodes(&self.lines, 0);
-            rows = rendered.rows;
+            rendered.rows
+        };
+        let (mut rows, mut whole, mut remark) = (Vec::new(), 0, String::new());
+        for detail in DETAILS {
+            let former = std::mem::replace(&mut rows, render(detail, 0));
             match detail.left_out {
                 "" => whole = head.len() + length(&rows) + tail.len(),
                 what => {
                     remark = format!("{what} left out for want of room; `limit` {whole} has all\n")
                 }
             }
-            if length(&rows) + remark.len() <= room {
-                break;
+            let left = room.checked_sub(length(&rows) + remark.len());
+            match (left, detail.source) {
+                // Lines are left out in any case: those that are shown have source.
+                (None, Shown::Some) => rows = former,
+                (Some(spare), Shown::Some) => rows = render(detail, spare),
+                (None, _) => continue,
+                (Some(_), _) => {}
             }
+            break;
         }
         let body = fitted(rows, room.saturating_sub(remark.len()));
         let text = format!("{head}{body}{tail}{remark}");
@@ -207,6 +217,8 @@ fn fitted(rows: Vec<String>, room: usize) -> String {
 struct Rendered<'a> {
     source: &'a Source,
     detail: Detail,
+    /// Room for source, if some is shown.
+    spare: usize,
     /// The lines whose source was shown.
     shown: HashSet<Line>,
     rows: Vec<String>,
@@ -233,15 +245,21 @@ impl Rendered<'_> {
         let most = match (self.detail.source, step.changes.is_empty()) {
             (Shown::Whole, true) => usize::MAX,
             (Shown::Whole, false) => MAX_SOURCE_BYTES.0,
-            (Shown::Begin | Shown::No, _) => MAX_SOURCE_BYTES.1,
+            (Shown::Begin | Shown::Some, _) => MAX_SOURCE_BYTES.1,
         };
-        if self.detail.source != Shown::No
-            && let Some(line) = self.source.lines.get(&step.line)
-            && self.shown.insert(step.line)
+        if let Some(line) = self.source.lines.get(&step.line)
+            && !self.shown.contains(&step.line)
         {
-            let _ = write!(text, "  {}", cut(line, most));
-            let width = text.chars().count() + indent;
-            blanks = CHANGES_COLUMN.saturating_sub(width).max(BLANKS);
+            let source = format!("  {}", cut(line, most));
+            let width = text.chars().count() + source.chars().count() + indent;
+            let column = CHANGES_COLUMN.saturating_sub(width).max(BLANKS);
+            let cost = source.len() + column - BLANKS;
+            if self.detail.source != Shown::Some || cost <= self.spare {
+                self.spare = self.spare.saturating_sub(cost);
+                self.shown.insert(step.line);
+                text.push_str(&source);
+                blanks = column;
+            }
         }
         if !step.changes.is_empty() {
             let _ = write!(text, "{:blanks$}{}", "", changes(&step.changes));

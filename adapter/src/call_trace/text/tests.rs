@@ -123,7 +123,7 @@ fn text_never_exceeds_its_limit() {
         let text = all.text(limit);
         assert!(text.len() <= limit, "{limit}: {}", text.len());
         if (400..whole.len()).contains(&limit) {
-            assert!(text.starts_with("f(n=3)") && text.ends_with("returned 4\n"));
+            assert!(text.starts_with("f(n=3)") && text.contains("returned 4\n"));
         }
     }
     assert!(all.text(2000).contains("lines left out"));
@@ -136,4 +136,30 @@ fn file_is_named_where_it_is_not_the_calls() {
         step.line.file = 1;
     }
     assert!(traced(nodes).text(4000).contains("b.h:2"));
+}
+
+#[test]
+fn what_is_left_out_is_said_with_the_limit_that_has_all() {
+    let nodes = || vec![step(2, &[("x", "", "1")]), repeated(40), step(4, &[])];
+    let whole = traced(nodes()).text(usize::MAX);
+    assert!(!whole.contains("left out"), "{whole}");
+    let text = traced(nodes()).text(whole.len() - 1);
+    let remark = format!(
+        "left out for want of room; `limit` {} has all\n",
+        whole.len()
+    );
+    assert!(text.ends_with(&remark), "{text}");
+    assert_eq!(traced(nodes()).text(whole.len()), whole);
+}
+
+#[test]
+fn line_without_changes_is_shown_whole() {
+    let long = format!("if (a && {}) {{", "b && ".repeat(20));
+    let shown = |changes: &[(&str, &str, &str)]| {
+        let mut traced = traced(vec![step(2, changes)]);
+        traced.source.lines.insert(line(2), long.clone());
+        traced.text(usize::MAX)
+    };
+    assert!(shown(&[]).contains(&long));
+    assert!(!shown(&[("x", "1", "2")]).contains(&long));
 }

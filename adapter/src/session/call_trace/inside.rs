@@ -52,6 +52,8 @@ pub(super) fn begin(session: &mut Session, running: &mut Running, thread: Thread
         thrown: None,
         thread_ended: None,
         written: HashMap::new(),
+        moved: HashMap::new(),
+        sources: HashMap::new(),
     });
     advance(session, running)
 }
@@ -142,7 +144,7 @@ pub(super) fn advance(session: &mut Session, running: &mut Running) -> Flow {
     let line = inside.line(top.location.as_ref());
     let is_begun = inside.recorder.line() == Some(line);
     if !(std::mem::take(&mut inside.continues) && is_begun) {
-        begin_line(session, inside, top.key, line);
+        begin_line(session, inside, (&top, position), line);
         if inside.recorder.lines() >= MAX_LINES {
             return Flow::Ends(format!("{MAX_LINES} lines were executed"));
         }
@@ -156,21 +158,32 @@ pub(super) fn advance(session: &mut Session, running: &mut Running) -> Flow {
 fn begin_line(
     session: &mut Session,
     inside: &mut Inside,
-    frame: FrameKey,
+    (top, position): (&engine::Frame, Position),
     line: crate::call_trace::Line,
 ) {
-    let mut locals = session.debugger.locals(frame).unwrap_or_default();
+    let mut locals = session.debugger.locals(top.key).unwrap_or_default();
     locals.retain(|named| named.name != "iter" || observe::is_written(session, inside, named));
+    if top.language == Some(engine::Language::Rust) {
+        observe::note_moves(session, inside, position.frame, &locals);
+    }
     let seen = locals
         .iter()
         .map(|named| observe::seen(session, inside, named))
         .collect();
     let Inside {
-        recorder, objects, ..
+        recorder,
+        objects,
+        moved,
+        ..
     } = inside;
     let mut reading = Reading { session, objects };
     recorder.begin_line(line, seen, |index, former| {
-        reading.snapshot(locals.get(index)?, former)
+        let named = locals.get(index)?;
+        let key = (position.frame, named.name.clone());
+        match moved.get(&key) {
+            Some(own) => reading.snapshot_of_moved(named, former, *own),
+            None => reading.snapshot(named, former),
+        }
     });
 }
 

@@ -81,6 +81,10 @@ struct Inside {
     thrown: Option<String>,
     /// Whether the program or the compiler declares the `iter` of a line.
     written: HashMap<Line, bool>,
+    /// Variables that a line may have moved, by their frame: what tells their own value.
+    moved: HashMap<(u64, String), Option<u64>>,
+    /// The source of lines that were executed in Rust.
+    sources: HashMap<Line, Option<Arc<str>>>,
     /// When the thread ended.
     thread_ended: Option<Instant>,
 }

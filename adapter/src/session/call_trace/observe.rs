@@ -1,7 +1,7 @@
 //! Reads what a trace shows of a stopped program: variables, arguments, the targets of pointers.
 
 use super::{Inside, end};
-use crate::call_trace::{Change, Group, Leaf, Seen, Snapshot, cut, differences};
+use crate::call_trace::{Change, Group, Leaf, Line, Seen, Snapshot, Use, cut, differences, use_of};
 use crate::session::Session;
 use engine::value::scalar::NumberFormat;
 use engine::value::{ChildPath, Shape};
@@ -25,6 +25,9 @@ const POINTERS: (usize, usize) = (1, 2);
 const MAX_ARGUMENT_BYTES: (usize, usize) = (80, 240);
 /// Maximum length of a name.
 const MAX_NAME_BYTES: usize = 120;
+
+/// What is shown for a variable that was moved, once the memory that it owned is another's.
+const MOVED: &str = "(moved)";
 
 /// An argument whose targets are compared when the call has ended.
 #[derive(Debug)]
@@ -104,6 +107,32 @@ impl Reading<'_> {
             exact,
             print,
         })
+    }
+
+    /// Returns the value of a variable that a line may have moved, while it was `own`: if what it owns has changed,
+    /// the memory is another's.
+    pub fn snapshot_of_moved(
+        &mut self,
+        named: &Named,
+        former: Option<&Snapshot>,
+        own: Option<u64>,
+    ) -> Option<Snapshot> {
+        let value = named.value.as_ref().ok()?;
+        let stays = own.is_some() && own_print(self.session, value) == own;
+        match former {
+            Some(former) if stays && former.text == MOVED => None,
+            Some(former) if stays => {
+                let now = self.snapshot(named, Some(former))?;
+                let text = MOVED.to_owned();
+                Some(Snapshot {
+                    text,
+                    groups: Vec::new(),
+                    exact: former.exact.clone(),
+                    ..now
+                })
+            }
+            former => self.snapshot(named, former),
+        }
     }
 
     /// Returns the parts of a value; none if it has no parts.
@@ -321,6 +350,51 @@ pub(super) fn is_written(session: &mut Session, inside: &mut Inside, named: &Nam
     });
     inside.written.insert(line, is_written);
     is_written
+}
+
+/// Notes which variables the line that was executed may have moved: those that own memory elsewhere.
+pub(super) fn note_moves(session: &mut Session, inside: &mut Inside, frame: u64, locals: &[Named]) {
+    let Some(source) = inside
+        .recorder
+        .line()
+        .and_then(|line| source_of(session, inside, line))
+    else {
+        return;
+    };
+    for named in locals {
+        let Some(value) = named.value.as_ref().ok().filter(|value| !lends(value)) else {
+            continue;
+        };
+        match use_of(&source, &named.name) {
+            Use::None => {}
+            Use::InPlace => drop(inside.moved.remove(&(frame, named.name.clone()))),
+            Use::Moves => {
+                let own = own_print(session, value);
+                inside.moved.insert((frame, named.name.clone()), own);
+            }
+        }
+    }
+}
+
+/// Returns a number that differs if a variable's own value does, whatever becomes of what it owns.
+fn own_print(session: &mut Session, value: &Value) -> Option<u64> {
+    match value.ty.shape() {
+        Shape::Pointer(..) => session.debugger.value_address(value).ok().map(|it| it.0),
+        _ => session.debugger.bytes_print(value),
+    }
+}
+
+/// Returns the source of a line that was executed, read once.
+fn source_of(session: &mut Session, inside: &mut Inside, line: Line) -> Option<Arc<str>> {
+    if let Some(known) = inside.sources.get(&line) {
+        return known.clone();
+    }
+    let file = inside.files.get(usize::try_from(line.file).ok()?)?;
+    let path = session.sources.local(&file.path);
+    let read = end::read_lines(&path, &BTreeSet::from([line.number]));
+    let text: Option<Arc<str>> = read.into_iter().next().map(|(_, text)| text.into());
+    inside.sources.insert(line, text.clone());
+    text
 }
 
 /// Describes a variable at a stop.
