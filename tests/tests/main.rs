@@ -34,6 +34,7 @@ mod crashes;
 mod data_breakpoints;
 mod debuginfod;
 mod declared_classes;
+mod descriptions;
 mod disassembly;
 mod dynamic_classes;
 mod exact_calls;

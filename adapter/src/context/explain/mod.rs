@@ -294,8 +294,9 @@ fn used_values(
             // A keyword, a type, or a member that does not exist.
             let Ok(found) = found else { break };
             let shown = present(session, &found.value, &limits);
-            // The bytes of a lock and the numbers of threads say nothing, and differ in each run.
-            if shown.function.is_some() || is_lock(&shown.type_name) {
+            // The bytes of a lock and the numbers of threads say nothing, and differ in each run; an enumerator has
+            // its own name.
+            if shown.function.is_some() || is_lock(&shown.type_name) || shown.text == name {
                 break;
             }
             let is_unreadable = shown.error.is_some();
