@@ -121,4 +121,10 @@ SCRIPTS = {
         ("break ranges.rs:24", "run", "print range", "print **last", "continue", "print range", "print **last"),),
     "30-arena-handle": steps(
         ("break arena.rs:23", "run", "print self.bytes.buf.inner.cap", "continue 8", "print self.bytes.buf.inner.cap"),),
+    "31-account-note": steps(
+        ("break main", "run", "watch accounts[2].balance", *repeated(2, "continue"), "info locals", "bt 2"),),
+    "32-parcel-fee": steps(
+        ("break surcharge if kind == 2", "run", "info args", *repeated(1, "next"), "finish"),),
+    "33-slot-release": steps(
+        ("run", "bt"),),
 }

@@ -196,6 +196,13 @@ def double_free(it):
 
 
 @script
+def slot_release(it):
+    yield it.start()
+    stack = yield it.stack()
+    yield it.value("index", frameId=frame_of(stack, "drop_slot"))
+
+
+@script
 def retry_lambda(it):
     yield it.break_at("sum += task.action();")
     yield it.start()
@@ -317,4 +324,8 @@ SCRIPTS = {
     "28-cache-lock": cache_lock,
     "29-merge-ranges": stopped("last.end = range.end;", "go", "range", "/nat **last"),
     "30-arena-handle": moved_bytes,
+    "31-account-note": stopped("account->note[at] = text[at];", "locals", "step", "stack",
+                               condition="/nat at == 16"),
+    "32-parcel-fee": stopped("return weight / 4;", "locals", "/nat weight / 4"),
+    "33-slot-release": slot_release,
 }

@@ -82,6 +82,18 @@ def moved_bytes(bug):
     yield "debug_continue", {}
 
 
+def written_last(bug):
+    """What has written the wrong balance, from the place that reports it."""
+    yield held(bug, record=True, breakpoints=["report_wrong"])
+    yield "debug_continue", {"written": "account->balance"}
+
+
+def wrong_call(bug):
+    """Which call of the surcharge is too high, and what it does."""
+    yield "debug_calls", {"program": str(bug.program), "where": "function = surcharge and returned > 10"}
+    yield trace_call(bug, "surcharge", condition="kind == 2")
+
+
 SCRIPTS = {
     "01-unit-lookup": explained_then_traced("find_unit", condition="name[0] == 'k'"),
     "02-ring-buffer": traced("ring_drop_below"),
@@ -113,4 +125,7 @@ SCRIPTS = {
     "28-cache-lock": explained,
     "29-merge-ranges": traced("ranges::merge"),
     "30-arena-handle": moved_bytes,
+    "31-account-note": written_last,
+    "32-parcel-fee": wrong_call,
+    "33-slot-release": explained,
 }
