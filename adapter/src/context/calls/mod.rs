@@ -14,6 +14,8 @@ use std::fmt::Write;
 const FIELDS: [&str; 5] = ["function", "arguments", "returned", "elapsed", "call_depth"];
 /// How many calls are kept: the last ones.
 const KEEP: usize = 20_000;
+/// The result of a function that has none.
+const NO_RESULT: &str = "nothing";
 /// Maximum length of a value in bytes.
 const MAX_VALUE: usize = 120;
 
@@ -132,6 +134,8 @@ impl Call {
         Some(match (argument, name) {
             (Some((_, value)), _) => value.clone(),
             (None, "function") => self.function.clone(),
+            // A function without a result has none to compare.
+            (None, "returned") if self.returned == NO_RESULT => return None,
             (None, "returned") => self.returned.clone(),
             (None, "elapsed") => format!("{:.0}", self.elapsed),
             (None, "depth") => self.depth.to_string(),
@@ -145,7 +149,7 @@ impl Call {
         let arguments = arguments.map(|(name, value)| format!("{name} = {}", cut(value)));
         let arguments: Vec<String> = arguments.collect();
         let result = match &self.returned[..] {
-            "nothing" => String::new(),
+            NO_RESULT => String::new(),
             value => format!(" → {}", cut(value)),
         };
         format!("{}({}){result}", self.function, arguments.join(", "))
@@ -257,6 +261,19 @@ mod tests {
             .map(|call| call.number)
             .collect();
         assert_eq!(found, [11]);
+        // `total` returns nothing.
+        for wanted in [
+            "returned > 0",
+            "returned = nothing",
+            "function = total and returned < 1",
+        ] {
+            let wanted = Filter::parse(wanted).expect("a filter");
+            assert!(
+                !calls
+                    .iter()
+                    .any(|call| call.number == 12 && wanted.holds(call))
+            );
+        }
     }
 
     #[test]
