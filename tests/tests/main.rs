@@ -37,6 +37,7 @@ mod declared_classes;
 mod descriptions;
 mod disassembly;
 mod dynamic_classes;
+mod endless_waits;
 mod exact_calls;
 mod exceptions;
 mod exclusive_sequences;

@@ -83,7 +83,7 @@ impl Guest {
             intake,
             outbox,
             ..
-        } = Connection::open(streams, BytesMut::new(), waker)?;
+        } = Connection::open(streams, BytesMut::new(), waker, || {})?;
         // The connection's own thread reads all the time: the session waits for one client only.
         intake.begin();
         Ok(Guest {

@@ -45,6 +45,8 @@ pub struct Intake<Report> {
     transport_reads: AtomicBool,
     /// Notifies the transport thread that the session reads again.
     back: Notify,
+    /// Called when the client has disconnected or its stream has ended, also while the session is busy.
+    on_end: fn(),
 }
 
 /// The state of the stream.
@@ -70,7 +72,7 @@ enum Read {
 }
 
 impl<Report> Intake<Report> {
-    /// Creates the intake of `stream`.
+    /// Creates the intake of `stream`. `on_end` is called when the client has disconnected or the stream has ended.
     ///
     /// # Errors
     /// The system has no timers left.
@@ -78,6 +80,7 @@ impl<Report> Intake<Report> {
         stream: Stream,
         queued: Arc<Queued>,
         inbox: Inbox<Report>,
+        on_end: fn(),
     ) -> io::Result<Self> {
         Ok(Self {
             stream,
@@ -97,6 +100,7 @@ impl<Report> Intake<Report> {
             alarm_set: AtomicBool::new(false),
             transport_reads: AtomicBool::new(false),
             back: Notify::new(),
+            on_end,
         })
     }
 
@@ -220,6 +224,7 @@ impl<Report> Intake<Report> {
             Ok(Incoming::Event { seq, .. }) => Inbound::Malformed(Malformed::event(seq), weight),
             Ok(Incoming::Request(request)) => {
                 if request.command == "disconnect" {
+                    (self.on_end)();
                     let before = reader.flags.values();
                     let before: Vec<_> = before.filter_map(Weak::upgrade).collect();
                     if !before.is_empty()
@@ -274,6 +279,7 @@ impl Reader {
 
     fn end(&mut self, intake: &Intake<impl Sized>, end: Result<(), FrameError>) -> Read {
         self.ended = true;
+        (intake.on_end)();
         intake.inbox.put_without_wake(Inbound::Ended(end));
         Read::Ended
     }

@@ -173,7 +173,8 @@ impl Flushed {
 
 impl<Report: Send + 'static> Connection<Report> {
     /// Starts the transport. `early_bytes` were read from the client before; `waker` wakes the
-    /// session.
+    /// session; `on_end` is called when the client has disconnected or its stream has ended, also while the
+    /// session is busy.
     ///
     /// # Errors
     /// No thread or timer is available. Without a runtime the connection ends at once.
@@ -181,6 +182,7 @@ impl<Report: Send + 'static> Connection<Report> {
         [input, output]: [Stream; 2],
         early_bytes: BytesMut,
         waker: Waker,
+        on_end: fn(),
     ) -> io::Result<Self> {
         let (sender, received) = mpsc::channel();
         let inbox = Inbox {
@@ -192,7 +194,7 @@ impl<Report: Send + 'static> Connection<Report> {
         let output = Arc::new(output);
         let unwritten = Arc::clone(&queued);
         let outbox = Outbox::new(Arc::clone(&output), queue, Arc::clone(&queued));
-        let intake = Intake::new(input, Arc::clone(&queued), inbox.clone())?;
+        let intake = Intake::new(input, Arc::clone(&queued), inbox.clone(), on_end)?;
         let intake = Arc::new(intake);
         let reader = Arc::clone(&intake);
         let ended = inbox.clone();

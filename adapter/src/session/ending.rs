@@ -8,9 +8,11 @@ use crate::session::debuginfod::Debuginfod;
 use crate::session::recording_file;
 use crate::session::startup;
 use crate::session::traces;
+use engine::State;
 
 impl Session {
-    /// Terminates the debuggee or detaches from it; `None`: as it was started.
+    /// Terminates the debuggee or detaches from it; `None`: as it was started. A recorded one is terminated in any
+    /// case: without the recorder its system calls would fail.
     pub fn end_or_detach(&mut self, terminate: Option<bool>) {
         let terminate = terminate.or(self.settings.terminate_debuggee);
         let terminate = terminate.unwrap_or(self.startup.ends_with_session());
@@ -22,7 +24,13 @@ impl Session {
         self.debuginfod = Debuginfod::default();
         self.children = Children::default();
         recording_file::write_of_stopped(self);
-        if terminate {
+        let is_bound = !terminate && self.debugger.is_recorded();
+        if is_bound && matches!(self.state(), State::Held | State::Running | State::Stopped) {
+            self.important_note(
+                "The program was ended: it is recorded, and cannot run without the debugger.\n",
+            );
+        }
+        if terminate || is_bound {
             self.debugger.kill();
         } else {
             match self.debugger.detach() {

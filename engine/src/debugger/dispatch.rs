@@ -175,6 +175,11 @@ impl Debugger {
         }
         if let ThreadEvent::Replayed(stop) = status {
             self.inferior.absorb(thread, status);
+            if self.state() != State::Running {
+                // All threads are being stopped: what the search does next, is decided when they are resumed.
+                self.inferior.defer(thread, status);
+                return Vote::Stay;
+            }
             return self.on_replay_stop(thread, stop);
         }
         let is_called = self.calls_on(thread);
@@ -224,6 +229,9 @@ impl Debugger {
 
     /// Returns the vote on a stop that may have to be reported.
     pub(crate) fn classify(&mut self, thread: ThreadId, status: ThreadEvent) -> Vote {
+        if let ThreadEvent::Replayed(stop) = status {
+            return self.on_replay_stop(thread, stop);
+        }
         match self.inferior.classify_stop(thread, status) {
             Some(cause) => self.decide(thread, cause),
             None => Vote::Stay,

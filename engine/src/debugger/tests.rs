@@ -17,7 +17,7 @@ use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::inferior::Inferior;
 use crate::inferior::site::{Owner, Sites};
 use crate::os::fake::{BASE, Fake, PID};
-use crate::os::{RegisterSet, ThreadEvent, TrapCause};
+use crate::os::{RegisterSet, ReplayStop, ThreadEvent, TrapCause};
 use crate::stops::breakpoint::BreakpointInfo;
 use crate::stops::breakpoint::watch::{DataAccess, DataBreakpoint};
 use crate::stops::event::{Event, StopReason};
@@ -101,6 +101,18 @@ fn removed_trap_executes_the_original_instruction() {
     assert!(next(&mut debugger).is_none());
     assert_eq!(pc(&fake, OTHER), SITE);
     assert_eq!(fake.0.borrow().log, ["continue 8"]);
+}
+
+#[test]
+fn a_stop_of_a_replay_is_deferred_while_all_are_stopped() {
+    let (mut debugger, fake) = running();
+    let end = ThreadEvent::Replayed(ReplayStop::End);
+    fake.0.borrow_mut().stops.push_back((LEADER, end));
+    debugger.inferior.set_state(State::Stopped);
+    debugger.stop_all();
+    assert_eq!(debugger.state(), State::Stopped);
+    let leader = debugger.inferior.thread(LEADER).expect("a thread");
+    assert_eq!(leader.deferred, Some(end));
 }
 
 #[test]

@@ -5,11 +5,13 @@ use crate::debugger::breakpoint::CALL_GRACE;
 use crate::debugger::dispatch::Vote;
 use crate::ids::ThreadId;
 use crate::inferior::StoppedWorld;
-use crate::os::WaitInterest;
+use crate::os::{WaitInterest, end_of_wait};
 use std::time::{Duration, Instant};
 
 /// Maximum time for threads to stop. After it, a stop is reported although some threads still run.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum time as long as threads do stop. Thousands take seconds.
+const MOST_STOPS: Duration = Duration::from_secs(30);
 /// If more threads than this still run after a pass, and under a quarter stopped in it, sleep for
 /// `STOP_POLL_INTERVAL` before the next pass.
 const MANY_THREADS: usize = 64;
@@ -25,6 +27,10 @@ impl Debugger {
         loop {
             let running = self.inferior.running_threads();
             if running.is_empty() {
+                return;
+            }
+            if Instant::now() >= end_of_wait(begun, MOST_STOPS) {
+                tracing::error!("threads that were stopped run again");
                 return;
             }
             self.interrupt_late_condition_calls(Some(begun + CALL_GRACE));

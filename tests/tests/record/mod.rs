@@ -229,3 +229,11 @@ fn program_that_does_not_exist_is_an_error() {
     assert_eq!(recorded.status, Some(127));
     assert!(recorded.stderr.contains("not found"), "{}", recorded.stderr);
 }
+
+#[test]
+fn ignored_signals_of_calls_change_nothing() {
+    let recorded = Recorded::fixture("c/record/ignored_signals.c", &[]);
+    recorded.assert_exact();
+    assert_eq!(recorded.stdout, "broken 150, full 46\n");
+    assert_eq!(recorded.status, Some(0));
+}

@@ -11,6 +11,7 @@ mod hits;
 mod joined;
 mod numbered;
 mod origins;
+mod pauses;
 mod present;
 mod repeats;
 mod replaced;

@@ -11,8 +11,8 @@
 
 use super::super::ThreadEvent;
 use super::injection::{CallResult, Injection, InjectionError};
-use super::ptrace;
 use super::refuge::Refuge;
+use super::{ptrace, stop_wait};
 use crate::ids::ThreadId;
 use dwarf::LoadAddr;
 use std::cell::RefCell;
@@ -114,30 +114,20 @@ impl Copies {
         self.0.borrow_mut().insert(pid);
     }
 
-    /// Kills a copy with these other threads, and collects them: the end of a process comes after that of its
-    /// threads.
+    /// Kills a copy, and collects it with these other threads and all that it has.
     pub fn collect(&self, copy: &ProcessCopy, threads: impl Iterator<Item = i32>) {
         copy.kill();
-        for pid in threads {
-            self.collect_thread(pid);
+        stop_wait::collect(copy.pid);
+        let mut pids = self.0.borrow_mut();
+        for pid in threads.chain([copy.pid]) {
+            pids.remove(&pid);
         }
     }
 
     /// Collects a thread of a copy that ends.
     pub fn collect_thread(&self, pid: i32) {
-        while self.0.borrow().contains(&pid) {
-            match ptrace::wait_blocking(pid) {
-                Some((_, event)) if !event.is_end() => {}
-                _ => drop(self.0.borrow_mut().remove(&pid)),
-            }
-        }
-    }
-
-    /// Collects all of them, which end.
-    pub fn collect_all(&self) {
-        let all = self.0.borrow().clone();
-        for pid in all {
-            self.collect_thread(pid);
+        if self.0.borrow_mut().remove(&pid) {
+            stop_wait::collect_thread(pid);
         }
     }
 
@@ -230,7 +220,7 @@ impl Copies {
         let process = process.map_err(|error| {
             // SAFETY: integers only; a tracee that is not collected keeps its pid.
             unsafe { libc::kill(pid, libc::SIGKILL) };
-            while ptrace::wait_blocking(pid).is_some_and(|(_, event)| !event.is_end()) {}
+            stop_wait::collect(pid);
             self.0.borrow_mut().remove(&pid);
             CopyError::System("pidfd_open", error)
         })?;
@@ -325,12 +315,9 @@ impl ProcessCopy {
 impl Drop for ProcessCopy {
     fn drop(&mut self) {
         self.kill();
-        // ECHILD: its end was collected before.
-        while self.copies.0.borrow().contains(&self.pid) {
-            match ptrace::wait_blocking(self.pid) {
-                Some((_, event)) if !event.is_end() => {}
-                _ => drop(self.copies.0.borrow_mut().remove(&self.pid)),
-            }
+        // Otherwise its end was collected before.
+        if self.copies.0.borrow_mut().remove(&self.pid) {
+            stop_wait::collect(self.pid);
         }
     }
 }

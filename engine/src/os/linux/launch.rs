@@ -3,9 +3,9 @@
 use super::super::ThreadEvent;
 use super::super::unix::start::{StringArray, c_string, original_mask};
 use super::super::unix::stdio::{OpenStdio, Stdio};
-use super::ptrace;
+use super::{ptrace, stop_wait};
 use crate::ids::Launch;
-use crate::ids::Signal;
+use crate::ids::{Signal, ThreadId};
 use crate::ids::error::Error;
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -146,10 +146,7 @@ pub fn start_with(launch: &Launch, mut stdio: Stdio) -> Result<Started, Error> {
     let give_up = |message: String| {
         // SAFETY: integers only.
         unsafe { libc::kill(pid, libc::SIGKILL) };
-        while !matches!(
-            ptrace::wait_blocking(pid),
-            None | Some((_, ThreadEvent::Exited(_) | ThreadEvent::Killed(_)))
-        ) {}
+        stop_wait::collect(pid);
         fail(message)
     };
     let seized = match launch.record {
@@ -196,17 +193,14 @@ pub fn start_with(launch: &Launch, mut stdio: Stdio) -> Result<Started, Error> {
 /// Waits until a seized process has executed a program. Returns false if it has ended.
 fn until_executed(pid: i32) -> bool {
     loop {
-        match ptrace::wait_blocking(pid) {
-            Some((_, ThreadEvent::Execed(_))) => return true,
-            Some((_, ThreadEvent::Exited(_) | ThreadEvent::Killed(_))) | None => return false,
+        let signal = match ptrace::wait_for(pid) {
+            Some(ThreadEvent::Execed(_)) => return true,
+            Some(ThreadEvent::Exited(_) | ThreadEvent::Killed(_)) | None => return false,
             // The kernel kills a process that it cannot load.
-            Some((thread, ThreadEvent::Signal(signal))) => {
-                let _ = ptrace::resume(thread, false, signal);
-            }
-            Some((thread, _)) => {
-                let _ = ptrace::resume(thread, false, Signal(0));
-            }
-        }
+            Some(ThreadEvent::Signal(signal)) => signal,
+            Some(_) => Signal(0),
+        };
+        let _ = ptrace::resume(ThreadId(pid), false, signal);
     }
 }
 

@@ -34,6 +34,7 @@ mod registers;
 #[cfg_attr(target_arch = "aarch64", path = "replays_refused.rs")]
 mod replays;
 mod safekeeping;
+mod stop_wait;
 mod threads;
 
 pub use peer::{user_of_peer, user_of_unix_peer};

@@ -1,7 +1,7 @@
 //! For tests: a child process in which code runs an instruction at a time, or up to a trap.
 
 use super::super::ThreadEvent;
-use super::ptrace;
+use super::{ptrace, stop_wait};
 use crate::ids::{Signal, ThreadId};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -79,9 +79,13 @@ impl OwnChild {
         child
     }
 
+    /// Returns its thread.
+    pub fn thread(&self) -> ThreadId {
+        self.thread
+    }
+
     fn wait(&self) -> ThreadEvent {
-        let stop = ptrace::wait_blocking(self.thread.0);
-        stop.expect("a stop of the child").1
+        ptrace::wait_for(self.thread.0).expect("a stop of the child")
     }
 
     /// Writes memory, also code.
@@ -131,6 +135,6 @@ impl Drop for OwnChild {
     fn drop(&mut self) {
         // SAFETY: it takes numbers only; the child is not collected yet.
         unsafe { libc::kill(self.thread.0, libc::SIGKILL) };
-        while ptrace::wait_blocking(self.thread.0).is_some_and(|(_, event)| !event.is_end()) {}
+        stop_wait::collect(self.thread.0);
     }
 }

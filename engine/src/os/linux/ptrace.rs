@@ -1,14 +1,12 @@
 //! ptrace(2) and waitpid(2) without nix: its closed enums lack real-time signals, and its `waitpid`
 //! consumes a stop with an unknown signal.
 
-use super::super::event::NextLook;
 use super::super::linux_abi::signal;
 use super::super::thread_state::SIGNAL_BYTES;
 use super::super::{Patience, ThreadEvent};
-use super::{procfs, registers};
+use super::{registers, stop_wait};
 use crate::ids::{Signal, ThreadId};
 use std::io;
-use std::time::{Duration, Instant};
 
 /// Options for all tracees: new threads and processes are traced from birth, and `execve` is
 /// reported.
@@ -151,7 +149,6 @@ pub fn resume_to_call(tid: ThreadId) -> io::Result<()> {
 ///
 /// # Errors
 /// There is no such child.
-#[allow(dead_code, reason = "only some machines record")]
 pub fn wait_for_status(pid: i32) -> io::Result<Option<(i32, i32)>> {
     let mut status = 0;
     // SAFETY: status is a live integer.
@@ -168,7 +165,6 @@ pub fn wait_for_status(pid: i32) -> io::Result<Option<(i32, i32)>> {
 ///
 /// # Errors
 /// There is no such child.
-#[allow(dead_code, reason = "only some machines record")]
 pub fn poll_status(pid: i32) -> io::Result<Option<(i32, i32)>> {
     let flags = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
     let mut status = 0;
@@ -380,47 +376,22 @@ fn write_register_set<T>(tid: ThreadId, set: i32, data: &[T]) -> bool {
     done.is_ok()
 }
 
-/// Blocks in waitpid(2) until a child has a status. `None`: there is no such child.
-pub fn wait_blocking(tid: i32) -> Option<(ThreadId, ThreadEvent)> {
-    wait_with(tid, 0).ok().flatten()
-}
-
-/// Returns the status of a child (−1: of any); `None` if there is none, or no such child.
-fn wait(tid: i32) -> Option<(ThreadId, ThreadEvent)> {
-    wait_or_gone(tid).ok().flatten()
-}
-
-/// Like [`wait`]; an error means that there is no such child.
-fn wait_or_gone(tid: i32) -> io::Result<Option<(ThreadId, ThreadEvent)>> {
-    wait_with(tid, libc::WNOHANG)
-}
-
-fn wait_with(tid: i32, flags: libc::c_int) -> io::Result<Option<(ThreadId, ThreadEvent)>> {
-    let flags = flags | libc::__WALL | libc::__WNOTHREAD;
-    let mut status = 0;
-    loop {
-        // SAFETY: status is a live integer.
-        let pid = unsafe { libc::waitpid(tid, &raw mut status, flags) };
-        if pid > 0 {
-            return Ok(Some((ThreadId(pid), decode(pid, status))));
-        }
-        if pid == 0 {
-            return Ok(None);
-        }
-        let error = io::Error::last_os_error();
-        if error.raw_os_error() != Some(libc::EINTR) {
-            return Err(error);
-        }
-    }
+/// Waits in the kernel until a child has a status. `None`: there is no such child, or the wait is over.
+pub fn wait_for(tid: i32) -> Option<ThreadEvent> {
+    let status = stop_wait::next_status(tid).ok()?;
+    Some(decode(tid, status))
 }
 
 /// Returns an available stop of any thread.
 pub fn next_stop() -> Option<(ThreadId, ThreadEvent)> {
-    let (thread, status) = wait(-1)?;
-    Some((thread, settled(thread, status)))
+    let (pid, status) = poll_status(-1).ok()??;
+    let thread = ThreadId(pid);
+    Some((thread, settled(thread, decode(pid, status))))
 }
 
 /// Returns the stop of a thread; `None` if it does not come within `patience`, or it is gone.
+/// The exit of a process's first thread is reported only after the exits of all others have been collected, and
+/// that is our job.
 pub fn stop_of(thread: ThreadId, patience: Patience) -> Option<ThreadEvent> {
     let status = any_stop_of(thread, patience)?;
     Some(settled(thread, status))
@@ -435,26 +406,9 @@ fn settled(thread: ThreadId, status: ThreadEvent) -> ThreadEvent {
     status
 }
 
-/// Polls instead of blocking in `waitpid`. The exit of a process's first thread is reported only
-/// after the exits of all others have been collected, and that is our job.
 fn any_stop_of(thread: ThreadId, patience: Patience) -> Option<ThreadEvent> {
-    let begun = (patience != Patience::None).then(Instant::now);
-    loop {
-        if let Some((_, status)) = wait_or_gone(thread.0).ok()? {
-            return Some(status);
-        }
-        let waited = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
-        match patience.next_look(waited) {
-            NextLook::GiveUp => return None,
-            // The awaited thread may need this processor.
-            NextLook::Yield => std::thread::yield_now(),
-            // The leader may have ended since the last look.
-            NextLook::Sleep(_) if procfs::is_zombie(thread.0) => {
-                return wait(thread.0).map(|it| it.1);
-            }
-            NextLook::Sleep(interval) => std::thread::sleep(interval),
-        }
-    }
+    let status = stop_wait::status_of(thread.0, patience).ok()?;
+    Some(decode(thread.0, status))
 }
 
 /// If a thread is interrupted just as its instruction traps or faults, the kernel reports the
@@ -512,6 +466,7 @@ fn decode(pid: i32, status: i32) -> ThreadEvent {
 
 #[cfg(test)]
 mod tests {
+    use super::super::procfs;
     use super::*;
     use std::env;
     use std::process::{Command, Stdio};

@@ -5,10 +5,11 @@
 
 use super::{Waker, front, own, start};
 use crate::ids::Signal;
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The signal that this process gets at the death of the front process.
 pub const BY_FRONT: i32 = libc::SIGTERM;
@@ -19,6 +20,9 @@ const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The first signal received; 0 for none.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
+
+/// When this process was first asked to end.
+static ASKED: OnceLock<Instant> = OnceLock::new();
 
 /// Whether the next SIGINT is for the debuggee.
 static PASSES_INTERRUPT: AtomicBool = AtomicBool::new(false);
@@ -47,6 +51,55 @@ pub fn end_signal() -> Option<Signal> {
         0 => None,
         signal => Some(Signal(signal)),
     }
+}
+
+/// Notes that this process was asked to end, by a signal or by its client: waits for threads are short from now on.
+pub fn ask_to_end() {
+    ASKED.get_or_init(Instant::now);
+}
+
+/// Returns when a wait for threads of the debuggee is over that lasts so long at most: within a second of a
+/// request to end, so that the end of the session does not depend on the debuggee.
+pub fn end_of_wait(begun: Instant, most: Duration) -> Instant {
+    end_of(begun, most, asked().map(|asked| (asked, WAS_LATE.get())))
+}
+
+/// Notes that a wait for threads was over before they stopped. Returns whether the end was asked for: then the waits
+/// that follow are shorter.
+pub fn note_late() -> bool {
+    let is_asked = asked().is_some();
+    WAS_LATE.set(is_asked);
+    is_asked
+}
+
+/// `asked`: when the end was asked for, and whether a wait was over since.
+fn end_of(begun: Instant, most: Duration, asked: Option<(Instant, bool)>) -> Instant {
+    /// How long a wait lasts from then on.
+    const AT_END: Duration = Duration::from_secs(1);
+    /// The same if a wait was over: many threads may not stop.
+    const AFTER_THAT: Duration = Duration::from_millis(50);
+    let end = asked.map(|(asked, was_late)| match was_late {
+        true => begun.max(asked) + AFTER_THAT,
+        false => begun.max(asked) + AT_END,
+    });
+    end.unwrap_or(begun + most).min(begun + most)
+}
+
+fn asked() -> Option<Instant> {
+    ASKED_THREAD.get().or_else(|| ASKED.get().copied())
+}
+
+thread_local! {
+    /// Whether a wait of this thread was over after the end was asked for.
+    static WAS_LATE: Cell<bool> = const { Cell::new(false) };
+    /// When this thread alone was asked to end: tests ask one, not the process with all others.
+    static ASKED_THREAD: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Notes that this thread is to end.
+#[cfg(test)]
+pub fn ask_this_thread_to_end() {
+    ASKED_THREAD.set(Some(Instant::now()));
 }
 
 /// Returns the signals that request the end. They are blocked in all threads.
@@ -96,6 +149,7 @@ fn await_signal(waker: &Waker) {
         INTERRUPTED.store(true, Ordering::Relaxed);
         waker.wake();
     }
+    ask_to_end();
     RECEIVED.store(signal, Ordering::Relaxed);
     waker.wake();
     thread::sleep(END_TIMEOUT);
@@ -103,4 +157,24 @@ fn await_signal(waker: &Waker) {
     // A launched debuggee dies with its tracer, an attached one is restored by the guardian.
     // SAFETY: ends all threads at once; nothing of this process is used afterwards.
     unsafe { libc::_exit(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_short_once_the_end_was_asked_for() {
+        let begun = Instant::now();
+        let second = Duration::from_secs(1);
+        let most = 60 * second;
+        assert_eq!(end_of(begun, most, None), begun + most);
+        let before = begun - 9 * second;
+        assert_eq!(end_of(begun, most, Some((before, false))), begun + second);
+        let later = begun + 9 * second;
+        assert_eq!(end_of(begun, most, Some((later, false))), later + second);
+        let late = end_of(begun, most, Some((before, true)));
+        assert!(late > begun && late < begun + second);
+        assert_eq!(end_of(begun, second / 100, Some((later, false))), begun + second / 100);
+    }
 }

@@ -13,7 +13,9 @@ pub mod start;
 pub mod stdio;
 pub mod waker;
 
-pub use ending::{end_by_interrupt, end_signal, pass_first_interrupt, take_interrupt};
+pub use ending::{
+    ask_to_end, end_by_interrupt, end_of_wait, end_signal, pass_first_interrupt, take_interrupt,
+};
 pub use front::{ProcessGroup, run_behind_front};
 pub use shared::Shared;
 pub use start::{Launcher, prepare};

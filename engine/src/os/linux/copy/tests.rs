@@ -86,7 +86,7 @@ impl Drop for Debuggee {
     fn drop(&mut self) {
         // SAFETY: integers only; the child is not collected yet.
         unsafe { libc::kill(self.thread.0, libc::SIGKILL) };
-        while ptrace::wait_blocking(self.thread.0).is_some_and(|(_, event)| !event.is_end()) {}
+        stop_wait::collect(self.thread.0);
     }
 }
 
@@ -285,4 +285,17 @@ fn await_end(process: &OwnedFd) {
     };
     // SAFETY: one live element.
     assert_eq!(unsafe { libc::poll(&raw mut poll, 1, -1) }, 1);
+}
+
+#[test]
+fn a_system_call_that_does_not_end_is_left_at_the_end() {
+    std::thread::spawn(|| {
+        let debuggee = Debuggee::stopped();
+        crate::os::unix::ending::ask_this_thread_to_end();
+        let mut injection =
+            Injection::begin(debuggee.thread, debuggee.instruction).expect("it is stopped");
+        assert!(injection.call(libc::SYS_ppoll, [0; 6]).is_err());
+    })
+    .join()
+    .expect("the wait ends");
 }

@@ -81,7 +81,7 @@ impl Recorder {
                 return None;
             }
             Stop::Execed => return Some(ThreadEvent::Execed(thread)),
-            Stop::Call | Stop::CallEnd | Stop::Other => run(0),
+            Stop::Call | Stop::CallEnd | Stop::Late | Stop::Other => run(0),
             Stop::Signal(_) | Stop::Group(_) | Stop::Interrupted => {}
         }
         stop.seen()

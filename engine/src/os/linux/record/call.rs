@@ -77,8 +77,7 @@ impl Recorder {
         };
         if self.running.is_interrupted && row.waits != Waits::Never {
             // The interrupt comes first: it would end the call, of which a part may be done then. It is
-            // reported before the thread executes anything, unless it was already.
-            self.running.is_interrupted = false;
+            // reported before the thread executes anything.
             self.repeat_call(registers);
             self.run();
             return Ok(());

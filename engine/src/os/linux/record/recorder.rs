@@ -252,7 +252,7 @@ impl Recorder {
     fn next_stop(&self) -> io::Result<Option<(i32, Stop)>> {
         if !self.turns.is_idle {
             return match self.can_others_stop() {
-                true => tracee::next_stop(),
+                true => tracee::stop_or_tick(-1),
                 false => self.next_stop_of_running(),
             };
         }
@@ -283,7 +283,7 @@ impl Recorder {
     /// Waits for the running thread alone, which takes the kernel less time than to look at all tracees. The
     /// others are looked at when a signal has ended the wait.
     fn next_stop_of_running(&self) -> io::Result<Option<(i32, Stop)>> {
-        match tracee::next_stop_of(self.running.tracee.pid) {
+        match tracee::stop_or_tick(self.running.tracee.pid) {
             Ok(Some(stop)) => Ok(Some(stop)),
             // Its end may have been taken already.
             Ok(None) | Err(_) => tracee::poll_stop(-1),
@@ -344,6 +344,7 @@ impl Recorder {
     /// Lets the program run on: to the end of the system call that it is in, or for an instruction, if it
     /// is stepped.
     pub(super) fn run(&mut self) {
+        self.keep_interrupt();
         if !self.park() {
             self.show_waiters();
         }
@@ -351,6 +352,15 @@ impl Recorder {
             self.running.tracee.resume_to_call_end();
         } else if !self.is_slice_stepped() {
             self.running.tracee.go(self.running.is_stepping, 0);
+        }
+    }
+
+    /// Interrupts the running thread again if it was interrupted and has not stopped for that: any stop takes the
+    /// interrupt from the kernel.
+    pub(super) fn keep_interrupt(&self) {
+        if self.running.is_interrupted {
+            // It may be gone.
+            let _ = ptrace::interrupt(self.running.tracee.thread());
         }
     }
 
@@ -424,7 +434,7 @@ impl Recorder {
                 self.run();
             }
             Stop::Execed => self.on_exec()?,
-            Stop::Other | Stop::Exited(_) | Stop::Killed(_) => self.run(),
+            Stop::Other | Stop::Exited(_) | Stop::Killed(_) | Stop::Late => self.run(),
         }
         Ok(())
     }

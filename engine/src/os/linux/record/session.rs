@@ -15,7 +15,7 @@ use super::stored::Stored;
 use super::tracee::{Stop, Tracee, poll_stop};
 use super::{buffer, difference};
 use crate::ids::{Signal, ThreadId};
-use crate::os::event::NextLook;
+use crate::os::linux::stop_wait::StopWait;
 use crate::os::recording::{Divergence, KeptFor, OtherState, RecordingState, ReplayStop};
 use crate::os::registers::RegisterSet;
 use crate::os::{Patience, Resume, ThreadEvent};
@@ -273,6 +273,10 @@ impl Recording {
 
     /// Resumes a thread of the program, or of the replay that is shown.
     pub fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
+        if !self.is_program_shown() && self.has_seen_of(thread) {
+            // It stops again by that, and executes nothing before.
+            return;
+        }
         if let Some(replay) = &mut self.shown {
             // Signals are part of the recording.
             replay.resume(thread.0, how);
@@ -289,7 +293,7 @@ impl Recording {
 
     /// Returns the stop of a thread; `None` if it does not come within `patience`, or the thread is gone.
     pub fn stop_of(&mut self, thread: ThreadId, patience: Patience) -> Option<ThreadEvent> {
-        let begun = (patience != Patience::None).then(Instant::now);
+        let mut wait = StopWait::begin(patience);
         loop {
             if let Some(event) = self.take_seen_of(thread) {
                 return Some(event);
@@ -297,6 +301,10 @@ impl Recording {
             self.pump();
             if self.has_seen_of(thread) {
                 continue;
+            }
+            if !self.is_program_shown() && !self.shown.as_ref().is_some_and(Replay::is_going) {
+                // Another thread has stopped for the debugger: this one executes nothing before that is handled.
+                return (patience == Patience::UntilStopped).then_some(ThreadEvent::Interrupted);
             }
             if let Some((pid, stop)) = poll_stop(-1).ok()? {
                 match self.on_stop(pid, stop) {
@@ -306,11 +314,8 @@ impl Recording {
                 }
                 continue;
             }
-            let waited = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
-            match patience.next_look(waited) {
-                NextLook::GiveUp => return None,
-                NextLook::Yield => std::thread::yield_now(),
-                NextLook::Sleep(interval) => std::thread::sleep(interval),
+            if !wait.rest() {
+                return None;
             }
         }
     }

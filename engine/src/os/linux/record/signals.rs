@@ -5,6 +5,7 @@
 use super::super::super::linux_abi::signal;
 use super::super::super::thread_state::SIGNAL_BYTES;
 use super::super::ptrace;
+use super::buffer::Rewound;
 use super::log::{Effect, Entry, Event, State, Written};
 use super::recorder::Recorder;
 use super::registers::Registers;
@@ -181,8 +182,14 @@ impl Recorder {
         }
         let info = ptrace::signal_info(self.running.tracee.thread());
         let is_of_instruction = is_of_instruction(signal, info.as_ref());
-        self.buffer
-            .rewind(&self.running.tracee, &mut registers, Some(signal))?;
+        let rewound =
+            (self.buffer).rewind(&self.running.tracee, &mut registers, Some(signal))?;
+        if rewound == Rewound::RaisesAgain {
+            // Made with a stop, the call raises it where it can be delivered, or where the program ignores it.
+            self.buffer.stop_next();
+            self.run();
+            return Ok(());
+        }
         // What the program does not catch, changes nothing, stops the process or ends it.
         if is_of_instruction || self.is_at_call(&registers) || !self.running.tracee.catches(signal)
         {
@@ -249,6 +256,7 @@ impl Recorder {
     pub(super) fn deliver(&mut self, signal: i32) -> io::Result<()> {
         if !self.running.tracee.catches(signal) {
             self.running.held.retain(|held| held.signal != signal);
+            self.keep_interrupt();
             self.running.tracee.go(self.running.is_stepping, signal);
             return Ok(());
         }

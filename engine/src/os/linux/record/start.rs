@@ -2,7 +2,7 @@
 //! recorder's page.
 
 use super::super::super::unix::start::{StringArray, c_string};
-use super::super::ptrace;
+use super::super::{ptrace, stop_wait};
 use super::filter;
 use super::registers::CALL_LEN;
 use super::scratch;
@@ -77,7 +77,7 @@ pub fn start(launch: &Launch) -> Result<Tracee, Error> {
     let launcher = begun.map_err(|error| {
         // SAFETY: integers only; the child is not collected yet.
         unsafe { libc::kill(pid, libc::SIGKILL) };
-        let _ = ptrace::wait_blocking(pid);
+        stop_wait::collect(pid);
         fail(super::super::refusal::of_launch(&error))
     })?;
     loop {
@@ -115,11 +115,12 @@ fn variable((name, value): &(std::ffi::OsString, std::ffi::OsString)) -> io::Res
 /// The program has ended, or occupies the recorder's page.
 pub fn prepare(program: &Tracee) -> io::Result<()> {
     program.resume_to_call_end();
-    while !matches!(program.wait(), Stop::CallEnd) {
-        if !std::path::Path::new(&format!("/proc/{}", program.pid)).exists() {
-            return Err(gone());
+    loop {
+        match program.wait() {
+            Stop::CallEnd => break,
+            stop if stop.is_end() => return Err(gone()),
+            _ => program.resume_to_call_end(),
         }
-        program.resume_to_call_end();
     }
     map_page(program)?;
     hide_vdso(program, program.registers()?.sp())

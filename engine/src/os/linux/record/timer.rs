@@ -1,12 +1,10 @@
 //! A signal that ends the recorder's wait from time to time, for snapshots of a program that makes no
 //! system calls.
 
-use nix::sys::signal::{
-    SaFlags, SigAction, SigEvent, SigHandler, SigSet, SigevNotify, Signal, sigaction,
-};
+use crate::os::linux::stop_wait;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::sys::time::TimeSpec;
 use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
-use nix::time::ClockId;
 use std::io;
 use std::time::Duration;
 
@@ -40,19 +38,7 @@ impl Ticks {
     /// # Errors
     /// The system has no timers left.
     pub fn start() -> io::Result<Ticks> {
-        let handler = SigAction::new(
-            SigHandler::Handler(nothing),
-            SaFlags::empty(),
-            SigSet::empty(),
-        );
-        // SAFETY: the handler does nothing.
-        unsafe { sigaction(Signal::SIGALRM, &handler)? };
-        let event = SigEvent::new(SigevNotify::SigevThreadId {
-            signal: Signal::SIGALRM,
-            thread_id: nix::unistd::gettid().as_raw(),
-            si_value: 0,
-        });
-        let mut timer = Timer::new(ClockId::CLOCK_MONOTONIC, event)?;
+        let mut timer = stop_wait::new_ticks()?;
         let interval = TimeSpec::from_duration(INTERVAL);
         timer.set(Expiration::Interval(interval), TimerSetTimeFlags::empty())?;
         Ok(Ticks(timer))

@@ -1,6 +1,7 @@
 //! A traced process under the filter: its memory, its stops, system calls that it is made to execute.
 
 use super::super::injection::Injection;
+use super::super::stop_wait::{self, NoStatus};
 use super::super::{memory, procfs, ptrace};
 use super::registers::Registers;
 use super::scratch;
@@ -35,6 +36,8 @@ pub enum Stop {
     Exited(i32),
     /// A signal has ended it.
     Killed(i32),
+    /// It does not stop: the wait for it is over ([`stop_wait`]). It is taken for a thread that has ended.
+    Late,
     /// Another stop that only needs a resume.
     Other,
 }
@@ -74,9 +77,9 @@ impl Stop {
         }
     }
 
-    /// Returns whether the thread has ended.
+    /// Returns whether the thread has ended, or does not stop.
     pub fn is_end(self) -> bool {
-        matches!(self, Stop::Exited(_) | Stop::Killed(_))
+        matches!(self, Stop::Exited(_) | Stop::Killed(_) | Stop::Late)
     }
 
     /// Returns what a debugger sees of it; `None`: nothing.
@@ -88,28 +91,32 @@ impl Stop {
             Stop::Group(signal) => ThreadEvent::GroupStop(Signal(signal)),
             Stop::Interrupted => ThreadEvent::Interrupted,
             Stop::CreatedThread(new) => ThreadEvent::Created(ThreadId(new)),
-            Stop::Call | Stop::CallEnd | Stop::Created(_) | Stop::Execed | Stop::Other => {
-                return None;
-            }
+            Stop::Call
+            | Stop::CallEnd
+            | Stop::Created(_)
+            | Stop::Execed
+            | Stop::Late
+            | Stop::Other => return None,
         })
     }
 }
 
-/// Waits for the next stop of any tracee. `None`: a signal has ended the wait.
-///
-/// # Errors
-/// There is no tracee.
-pub fn next_stop() -> io::Result<Option<(i32, Stop)>> {
-    next_stop_of(-1)
-}
-
-/// Waits for the next stop of a tracee (−1: of any). `None`: a signal has ended the wait.
+/// Waits for the next stop of a tracee (−1: of any) as long as no signal ends the wait: `None`.
 ///
 /// # Errors
 /// There is no such tracee.
-pub fn next_stop_of(pid: i32) -> io::Result<Option<(i32, Stop)>> {
+pub fn stop_or_tick(pid: i32) -> io::Result<Option<(i32, Stop)>> {
     let status = ptrace::wait_for_status(pid)?;
     Ok(status.map(|(pid, status)| (pid, Stop::decode(pid, status))))
+}
+
+/// Waits for the next stop of a thread that is about to stop. Killed: it is gone.
+pub fn stop_of(pid: i32) -> Stop {
+    match stop_wait::next_status(pid) {
+        Ok(status) => Stop::decode(pid, status),
+        Err(NoStatus::Gone) => Stop::Killed(libc::SIGKILL),
+        Err(NoStatus::Late) => Stop::Late,
+    }
 }
 
 /// Returns a stop of a tracee (−1: of any) that is there already.
@@ -229,23 +236,9 @@ impl Tracee {
         let _ = ptrace::resume_to_call(self.thread());
     }
 
-    /// Waits for its next stop, killed if it is gone; `None`: a signal has ended the wait.
-    pub fn wait_or_tick(&self) -> Option<Stop> {
-        match ptrace::wait_for_status(self.pid) {
-            Ok(status) => status.map(|(pid, status)| Stop::decode(pid, status)),
-            Err(_) => Some(Stop::Killed(libc::SIGKILL)),
-        }
-    }
-
     /// Waits for its next stop; killed if it is gone.
     pub fn wait(&self) -> Stop {
-        loop {
-            match ptrace::wait_for_status(self.pid) {
-                Ok(Some((pid, status))) => return Stop::decode(pid, status),
-                Ok(None) => {}
-                Err(_) => return Stop::Killed(libc::SIGKILL),
-            }
-        }
+        stop_of(self.pid)
     }
 
     /// Makes the stopped thread execute system calls of the recorder, one after the other; its state
@@ -312,5 +305,5 @@ impl Tracee {
 }
 
 pub fn gone() -> io::Error {
-    io::Error::other("the process has ended")
+    io::Error::other("the process has ended, or does not stop")
 }

@@ -43,7 +43,7 @@ pub use layout::{MOST_WAITERS, NEXT_RECORD, PARKING_END, PASSED_END, is_own, is_
 pub use parking::ParkedWaiter;
 pub use refill::{Arrival, Refill};
 pub use segments::{Record, Segments};
-pub use stops::step_on;
+pub use stops::{Rewound, step_on};
 pub use words::damaged;
 
 use super::log::Log;

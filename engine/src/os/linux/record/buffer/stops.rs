@@ -11,6 +11,17 @@ use super::{Buffer, words};
 use crate::os::ThreadEvent;
 use std::io;
 
+/// What was done about a call of the stub that was interrupted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rewound {
+    /// It was none, or has done something.
+    No,
+    /// The program makes it again.
+    Yes,
+    /// The program makes it again, and the call raises the signal again.
+    RaisesAgain,
+}
+
 impl Buffer {
     /// Returns whether a thread is in the code of the buffer.
     pub fn holds(&self, registers: &Registers) -> bool {
@@ -25,7 +36,7 @@ impl Buffer {
     }
 
     /// If a signal, or the recorder (`None`), has interrupted a call of the stub, which has done nothing
-    /// yet, moves the thread back to where the program makes it. Returns whether it was.
+    /// yet, moves the thread back to where the program makes it.
     ///
     /// # Errors
     /// The program has ended.
@@ -34,16 +45,19 @@ impl Buffer {
         head: &Tracee,
         registers: &mut Registers,
         signal: Option<i32>,
-    ) -> io::Result<bool> {
+    ) -> io::Result<Rewound> {
         if self.shared.is_none() || registers.pc() != PASSED_END {
-            return Ok(false);
+            return Ok(Rewound::No);
         }
         let result = registers.result();
         let is = |code: i32| result == -i64::from(code);
+        let raises_again = match signal {
+            Some(libc::SIGPIPE) => is(libc::EPIPE),
+            Some(libc::SIGXFSZ) => is(libc::EFBIG),
+            _ => false,
+        };
         let is_interrupted = match signal {
-            // It raises the signal again.
-            Some(libc::SIGPIPE) if is(libc::EPIPE) => true,
-            Some(libc::SIGXFSZ) if is(libc::EFBIG) => true,
+            _ if raises_again => true,
             // The kernel knows how long the call still has to wait.
             None if result == RESTART_BY_KERNEL => false,
             // close(2) has closed the descriptor then.
@@ -53,7 +67,11 @@ impl Buffer {
         if is_interrupted {
             self.move_back(head, registers)?;
         }
-        Ok(is_interrupted)
+        Ok(match (is_interrupted, raises_again) {
+            (false, _) => Rewound::No,
+            (true, false) => Rewound::Yes,
+            (true, true) => Rewound::RaisesAgain,
+        })
     }
 
     fn move_back(&self, head: &Tracee, registers: &mut Registers) -> io::Result<()> {
@@ -116,10 +134,8 @@ impl Recorder {
             return Ok(false);
         }
         let by = is_seen.then_some(libc::SIGTRAP);
-        if self
-            .buffer
-            .rewind(&self.running.tracee, &mut registers, by)?
-        {
+        let rewound = (self.buffer).rewind(&self.running.tracee, &mut registers, by)?;
+        if rewound != Rewound::No {
             // It is not to be interrupted again and again, for which its time does not count.
             self.buffer.stop_next();
             return Ok(false);

@@ -1,7 +1,7 @@
 //! The process where a recording ends, with all its threads. It never runs.
 
 use super::super::super::copy::Copies;
-use super::super::super::ptrace;
+use super::super::super::{ptrace, stop_wait};
 use super::super::log::State;
 use super::super::signals;
 use super::super::threads::copied;
@@ -37,8 +37,7 @@ impl EndProcess {
             Err(error) => {
                 // SAFETY: integers only; the process is not collected yet.
                 unsafe { libc::kill(first.pid, libc::SIGKILL) };
-                made.collect_all();
-                while !first.wait().is_end() {}
+                stop_wait::collect(first.pid);
                 Err(error)
             }
         }

@@ -2,7 +2,7 @@
 //! its memory is replaced by that of the image.
 
 use super::super::super::injection::{Injection, InjectionError};
-use super::super::super::ptrace;
+use super::super::super::{ptrace, stop_wait};
 use super::super::tracee::Tracee;
 use super::super::{scratch, signals, start};
 use super::format::OpenError;
@@ -35,7 +35,7 @@ impl Drop for Unfinished {
         if let Some(tracee) = &self.0 {
             // SAFETY: integers only; the process is not collected yet.
             unsafe { libc::kill(tracee.pid, libc::SIGKILL) };
-            while !tracee.wait().is_end() {}
+            stop_wait::collect(tracee.pid);
         }
     }
 }

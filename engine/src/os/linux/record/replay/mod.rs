@@ -15,7 +15,7 @@ use super::snapshots::Snapshot;
 use super::threads::copied::{self, Copied};
 use super::threads::outside::outside_call;
 use super::threads::search::{Search, SearchMemory};
-use super::tracee::{Stop, Tracee};
+use super::tracee::{Stop, Tracee, stop_or_tick};
 use crate::ids::ThreadId;
 use crate::os::ThreadEvent;
 use crate::os::linux::copy::{Copies, CopyParent, ProcessCopy};
@@ -68,8 +68,8 @@ pub struct Replay {
     pub seen: VecDeque<(i32, ThreadEvent)>,
     /// Whether it runs.
     is_going: bool,
-    /// Whether the debugger has resumed it.
-    wants_to_go: bool,
+    /// The threads that the debugger has resumed since it was stopped.
+    resumed: BTreeSet<i32>,
     /// The thread that the debugger has interrupted while it ran.
     interrupting: Option<i32>,
     /// Those that the debugger has interrupted while another one ran: they do not run until it resumes them.
@@ -192,7 +192,7 @@ impl Replay {
             ends_before: None,
             seen: VecDeque::new(),
             is_going: false,
-            wants_to_go: false,
+            resumed: BTreeSet::new(),
             interrupting: None,
             held: BTreeSet::new(),
             is_leaving: false,
@@ -235,7 +235,7 @@ impl Replay {
             return Ok(self);
         }
         self.pause_at = Some(log.events.len());
-        self.wants_to_go = true;
+        self.resumed.insert(self.running.id);
         let mut outcome = self.pump(log)?;
         loop {
             outcome = match outcome {
@@ -252,7 +252,7 @@ impl Replay {
                             return Err(self.diverged(log, Difference::Stop(text)));
                         }
                     }
-                    self.wants_to_go = true;
+                    self.resumed.insert(self.running.id);
                     self.is_going = false;
                     self.pump(log)?
                 }
@@ -266,8 +266,10 @@ impl Replay {
         const PATIENCE: Duration = Duration::from_secs(60);
         let begun = Instant::now();
         loop {
-            if let Some(stop) = self.running.tracee.wait_or_tick() {
-                return Ok(stop);
+            match stop_or_tick(self.running.tracee.pid) {
+                Ok(Some((_, stop))) => return Ok(stop),
+                Ok(None) => {}
+                Err(_) => return Ok(Stop::Killed(libc::SIGKILL)),
             }
             if self.search.is_some() && begun.elapsed() > PATIENCE {
                 let text = "it does not come to the place where another thread began to run";

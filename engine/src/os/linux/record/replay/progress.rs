@@ -43,14 +43,14 @@ impl Replay {
 
     /// Notes that the debugger resumes a thread; [`Replay::pump`] lets the replay run. Which thread runs, the
     /// log says.
-    pub fn resume(&mut self, thread: i32, how: Resume) {
+    pub fn resume(&mut self, id: i32, how: Resume) {
         let is_step = how == Resume::Step;
-        self.held.remove(&thread);
-        if let Some(thread) = self.thread_mut(thread) {
+        self.held.remove(&id);
+        if let Some(thread) = self.thread_mut(id) {
             thread.is_stepping = is_step;
             thread.awaits_turn = false;
         }
-        self.wants_to_go = true;
+        self.resumed.insert(id);
     }
 
     /// Like [`Replay::resume`], for a thread that stops again when it is its turn.
@@ -61,7 +61,7 @@ impl Replay {
         }
     }
 
-    /// Interrupts a thread for the debugger.
+    /// Interrupts a thread for the debugger, which sees a stop of it in any case.
     ///
     /// # Errors
     /// The process is gone.
@@ -70,11 +70,19 @@ impl Replay {
             self.interrupting = Some(thread);
             return ptrace::interrupt(self.running.tracee.thread());
         }
-        if self.is_going {
-            self.held.insert(thread);
+        self.resumed.remove(&thread);
+        match self.is_going || !self.resumed.is_empty() {
+            true => drop(self.held.insert(thread)),
+            // All are stopped: which of them the debugger resumes, decides that the replay goes on.
+            false => self.held.clear(),
         }
         self.seen.push_back((thread, ThreadEvent::Interrupted));
         Ok(())
+    }
+
+    /// Returns whether it runs: otherwise no thread of it stops before the debugger resumes one.
+    pub fn is_going(&self) -> bool {
+        self.is_going
     }
 
     /// Lets it run if the debugger has resumed it and has seen all. What is due without an instruction in
@@ -83,24 +91,30 @@ impl Replay {
     /// # Errors
     /// The first difference to the recording, or what the system refuses.
     pub fn pump(&mut self, log: &Log) -> Result<Replayed, Divergence> {
-        if self.is_going || !self.wants_to_go || !self.seen.is_empty() {
+        if self.is_going || self.resumed.is_empty() || !self.seen.is_empty() {
             return Ok(Replayed::GoesOn);
         }
-        self.wants_to_go = false;
+        self.resumed.clear();
         self.is_going = true;
-        if !self.is_trial
-            && let Some(outcome) = self.settle(log)?
-        {
-            return Ok(self.stopped_by(outcome));
+        let settled = match self.is_trial {
+            true => Ok(None),
+            false => self.settle(log),
+        };
+        match settled {
+            Ok(None) => {
+                self.go();
+                Ok(Replayed::GoesOn)
+            }
+            Ok(Some(outcome)) => self.stopped_by(Ok(outcome)),
+            Err(divergence) => self.stopped_by(Err(divergence)),
         }
-        self.go();
-        Ok(Replayed::GoesOn)
     }
 
-    pub(super) fn stopped_by(&mut self, outcome: Replayed) -> Replayed {
-        if outcome != Replayed::GoesOn {
-            self.is_going = false;
-        }
+    fn stopped_by(
+        &mut self,
+        outcome: Result<Replayed, Divergence>,
+    ) -> Result<Replayed, Divergence> {
+        self.is_going &= matches!(outcome, Ok(Replayed::GoesOn));
         outcome
     }
 
@@ -109,22 +123,35 @@ impl Replay {
     /// # Errors
     /// The first difference to the recording, or what the system refuses.
     pub fn on_stop(&mut self, log: &Log, stop: Stop) -> Result<Replayed, Divergence> {
-        let outcome = self.handle(log, stop)?;
-        if let Some(thread) = self.interrupting
-            && thread != self.running.id
-            && matches!(outcome, Replayed::GoesOn | Replayed::Held)
-        {
-            // Another one runs now, and is interrupted for itself.
-            self.held.insert(thread);
-            self.interrupting = None;
-            self.seen.push_back((thread, ThreadEvent::Interrupted));
+        let outcome = self.handle(log, stop);
+        let outcome = self.stopped_by(outcome);
+        if let Some(thread) = self.interrupting {
+            let is_seen = self.seen.iter().any(|(of, _)| *of == thread);
+            // Another one runs now, or waits for the debugger: this one stops for the interrupt.
+            let is_behind = thread != self.running.id || matches!(outcome, Ok(Replayed::Held));
+            if is_behind && !is_seen {
+                self.held.insert(thread);
+                self.seen.push_back((thread, ThreadEvent::Interrupted));
+            }
+            if is_behind || is_seen || !self.is_going {
+                self.interrupting = None;
+            }
         }
-        Ok(self.stopped_by(outcome))
+        outcome
+    }
+
+    /// Lets the running thread run. Any stop has taken an interrupt from the kernel that was to come.
+    pub(super) fn run(&mut self, is_step: bool) {
+        if self.interrupting == Some(self.running.id) {
+            // It may be gone.
+            let _ = ptrace::interrupt(self.running.tracee.thread());
+        }
+        self.running.tracee.go(is_step, 0);
     }
 
     pub(super) fn go(&mut self) {
         self.running.is_answered = false;
-        self.running.tracee.go(self.running.is_stepping, 0);
+        self.run(self.running.is_stepping);
     }
 
     /// Does what is due before the program runs to the next event: enters the handlers of signals that were

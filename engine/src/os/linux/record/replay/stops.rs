@@ -43,7 +43,7 @@ impl Replay {
                 }
                 search::Arrival::Search(search) => {
                     self.keep_search(search);
-                    self.running.tracee.go(false, 0);
+                    self.run(false);
                     return Ok(Replayed::GoesOn);
                 }
                 search::Arrival::Stopped(stop, search) => {
@@ -114,7 +114,7 @@ impl Replay {
                 None => Replayed::GoesOn,
             }),
             _ => {
-                self.running.tracee.go(self.running.is_stepping, 0);
+                self.run(self.running.is_stepping);
                 Ok(Replayed::GoesOn)
             }
         }
@@ -155,7 +155,7 @@ impl Replay {
                 if self.running.is_stepping {
                     return self.see(ThreadEvent::Signal(Signal::TRAP));
                 }
-                self.running.tracee.go(false, 0);
+                self.run(false);
                 Replayed::GoesOn
             }
             Stop::Exited(_) | Stop::Killed(_) => self.see(killed),
@@ -164,7 +164,7 @@ impl Replay {
                 None => Replayed::GoesOn,
             },
             _ => {
-                self.running.tracee.go(self.running.is_stepping, 0);
+                self.run(self.running.is_stepping);
                 Replayed::GoesOn
             }
         }

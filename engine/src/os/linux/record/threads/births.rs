@@ -3,10 +3,11 @@
 use super::super::log::{Effect, Entry, read_outputs};
 use super::super::recorder::Recorder;
 use super::super::registers::Registers;
-use super::super::tracee::{Stop, Tracee};
+use super::super::tracee::{Stop, Tracee, gone};
 use super::thread::Thread;
-use crate::os::ThreadEvent;
 use crate::os::linux::procfs;
+use crate::os::linux::stop_wait::StopWait;
+use crate::os::{Patience, ThreadEvent};
 use std::io;
 
 /// The most mutexes that are looked at in the list of a thread, as in the kernel (ROBUST_LIST_LIMIT).
@@ -20,7 +21,12 @@ impl Recorder {
     pub(in super::super) fn thread_is_born(&mut self, pid: i32) -> io::Result<()> {
         if !self.family.takes_early(pid) {
             let new = self.running.tracee.sibling(pid);
-            while !matches!(new.wait(), Stop::Interrupted) {
+            loop {
+                match new.wait() {
+                    Stop::Interrupted => break,
+                    Stop::Late => return Err(gone()),
+                    _ => {}
+                }
                 if !procfs::threads(self.pid).contains(&pid) {
                     return Err(io::Error::other("a thread has ended before it began"));
                 }
@@ -64,8 +70,11 @@ impl Recorder {
         match pid == self.pid {
             // The end of the first thread is reported after that of all others.
             true => {
+                let mut wait = StopWait::begin(Patience::UntilStopped);
                 while !procfs::is_zombie(pid) && procfs::status(pid, "State").is_some() {
-                    std::thread::yield_now();
+                    if !wait.rest() {
+                        return Err(gone());
+                    }
                 }
             }
             false => loop {

@@ -4,7 +4,7 @@
 
 use super::super::registers::Registers;
 use super::super::scratch;
-use super::super::tracee::{Stop, Tracee, gone, next_stop_of};
+use super::super::tracee::{Stop, Tracee, gone, stop_of};
 use crate::ids::{Signal, ThreadId};
 use crate::os::linux::ptrace;
 use crate::os::linux_abi::signal;
@@ -68,12 +68,7 @@ impl Missed {
                 Stop::CallEnd => ptrace::resume_to_call(thread)?,
                 _ => ptrace::resume(thread, false, Signal(0))?,
             }
-            let stop = loop {
-                if let Some((_, stop)) = next_stop_of(thread.0)? {
-                    break stop;
-                }
-            };
-            match stop {
+            match stop_of(thread.0) {
                 stop if stop == wanted => return Ok(()),
                 stop if stop.is_end() => return Err(gone()),
                 Stop::Signal(libc::SIGSTOP) => self.is_sent_stop = true,

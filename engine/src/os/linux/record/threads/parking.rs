@@ -2,7 +2,7 @@
 //! handles all of them are taken out first, and are where they would be if each change had been a stop: at the start
 //! of the calls that they wait in.
 
-use super::super::buffer::{MOST_WAITERS, ParkedWaiter, damaged, step_on};
+use super::super::buffer::{MOST_WAITERS, ParkedWaiter, Rewound, damaged, step_on};
 use super::super::call::call_of;
 use super::super::log::{Effect, Entry};
 use super::super::recorder::Recorder;
@@ -10,6 +10,8 @@ use super::super::registers::Registers;
 use super::super::tracee::{Stop, gone, poll_stop_but_end};
 use super::thread::{Outcome, Reason, Thread, Waiting};
 use crate::ids::ThreadId;
+use crate::os::Patience;
+use crate::os::linux::stop_wait::StopWait;
 use crate::os::linux::{procfs, ptrace};
 use std::collections::BTreeMap;
 use std::io;
@@ -319,7 +321,7 @@ impl Recorder {
                 self.hold_unseen(pid, signal);
                 self.buffer.stop_next();
             }
-            if self.buffer.rewind(&tracee, &mut registers, None)? {
+            if self.buffer.rewind(&tracee, &mut registers, None)? != Rewound::No {
                 stop = Stop::Interrupted;
                 break;
             }
@@ -357,6 +359,7 @@ impl Recorder {
             let tracee = self.running.tracee.sibling(pid);
             return tracee.wait();
         }
+        let mut wait = StopWait::begin(Patience::UntilStopped);
         loop {
             if let Some(stop) = poll_stop_but_end(pid) {
                 return stop;
@@ -364,7 +367,9 @@ impl Recorder {
             if procfs::is_zombie(pid) || procfs::status(pid, "State").is_none() {
                 return Stop::Killed(libc::SIGKILL);
             }
-            std::thread::yield_now();
+            if !wait.rest() {
+                return Stop::Late;
+            }
         }
     }
 

@@ -267,6 +267,7 @@ impl Recorder {
             return Ok(());
         }
         thread.outcome = Some(Outcome::Made);
+        thread.is_interrupted = false;
         if std::mem::take(&mut thread.is_interrupting) {
             self.report_of(pid, ThreadEvent::Interrupted);
         }
