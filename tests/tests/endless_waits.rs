@@ -4,18 +4,18 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture, process};
 
-/// Returns a session whose debugger makes a thread execute an instruction that never ends: the thread is paused
-/// in the copy of it.
+/// Returns a session whose debugger makes a thread execute an instruction that never ends, in its place, and waits for
+/// that.
 fn waiting(fixture: &Fixture) -> Option<DapClient> {
     let mut client = DapClient::spawn();
     client.launch(fixture, json!({}));
     client.set_breakpoints(fixture, &["fault"]);
     client.configure();
-    if client.wait_event_of(&["stopped", "exited"])["event"] == "exited" {
-        skips::skip("the kernel has no userfaultfd(2) for this user");
+    let event = client.wait_event_of(&["stopped", "exited"]);
+    let Some(thread) = event["body"]["threadId"].as_i64() else {
+        skips::skip("userfaultfd(2)");
         return None;
-    }
-    let thread = client.thread();
+    };
     loop {
         let top = client.request_ok("stackTrace", json!({"threadId": thread}));
         let here = top["stackFrames"][0]["instructionPointerReference"].clone();
@@ -27,11 +27,13 @@ fn waiting(fixture: &Fixture) -> Option<DapClient> {
             client.request_ok("setInstructionBreakpoints", set);
             break;
         }
-        client.request_ok("next", json!({"threadId": thread, "granularity": "instruction"}));
+        client.request_ok(
+            "next",
+            json!({"threadId": thread, "granularity": "instruction"}),
+        );
         client.expect_stopped("step");
     }
-    client.request_ok("continue", json!({"threadId": thread}));
-    client.send("pause", json!({"threadId": thread}));
+    client.send("continue", json!({"threadId": thread}));
     Some(client)
 }
 

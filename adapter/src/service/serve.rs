@@ -48,7 +48,12 @@ fn run(
         intake,
         outbox,
         flushed,
-    } = Connection::open(streams, early_bytes, debugger.waker(), engine::os::ask_to_end)?;
+    } = Connection::open(
+        streams,
+        early_bytes,
+        debugger.waker(),
+        engine::os::ask_to_end,
+    )?;
     let mut session = Session::new(debugger, inbox, outbox);
     session.is_ended_by_client = is_ended_by_client;
     let service = Service {

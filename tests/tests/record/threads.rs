@@ -220,3 +220,17 @@ fn a_program_ends_while_its_threads_wait_for_each_other() {
         assert!(events > 4 * 3000 - 500, "{mode}: {}", recorded.stderr);
     }
 }
+
+#[test]
+fn a_signal_for_the_process_leaves_other_threads_waiting() {
+    let recorded = Recorded::fixture("c/record/threads/children.c", &[]);
+    recorded.assert_exact();
+    assert_eq!(recorded.stdout, "codes 90\n");
+}
+
+#[test]
+fn calls_let_in_the_signals_of_their_masks() {
+    let recorded = Recorded::fixture("c/record/threads/masks.c", &[]);
+    recorded.assert_exact();
+    assert_eq!(recorded.stdout, "caught 5\n");
+}

@@ -68,7 +68,8 @@ impl StopWait {
         if self.patience == Patience::UntilStopped && is_over(begun, now) {
             return NextLook::GiveUp;
         }
-        self.patience.next_look(now.saturating_duration_since(begun))
+        self.patience
+            .next_look(now.saturating_duration_since(begun))
     }
 }
 
@@ -152,7 +153,10 @@ fn ticking<T>(wait: impl FnOnce() -> T) -> T {
         }
         set(ticks, Expiration::Interval(TimeSpec::from_duration(TICK)));
         let outcome = wait();
-        set(ticks, Expiration::OneShot(TimeSpec::from_duration(Duration::ZERO)));
+        set(
+            ticks,
+            Expiration::OneShot(TimeSpec::from_duration(Duration::ZERO)),
+        );
         outcome
     })
 }

@@ -175,6 +175,9 @@ mod tests {
         assert_eq!(end_of(begun, most, Some((later, false))), later + second);
         let late = end_of(begun, most, Some((before, true)));
         assert!(late > begun && late < begun + second);
-        assert_eq!(end_of(begun, second / 100, Some((later, false))), begun + second / 100);
+        assert_eq!(
+            end_of(begun, second / 100, Some((later, false))),
+            begun + second / 100
+        );
     }
 }

@@ -22,6 +22,7 @@ impl Recorder {
     pub(super) fn end_recording(&mut self, reason: String) {
         self.look_for_woken();
         self.send_held();
+        self.running.restore_mask();
         self.buffer.pass();
         self.ended = Some(reason);
         self.running.call = None;

@@ -319,7 +319,7 @@ impl Recorder {
         let is_by_recorder = self.turns.takes_interrupt();
         let is_ours = self.running.is_interrupting && after.result() == -i64::from(libc::EINTR)
             || is_by_recorder && is_ended_early(after.result());
-        if is_ours && !self.running.tracee.has_pending_signal() {
+        if is_ours && !self.running.tracee.has_pending_signal(None) {
             // The debugger has interrupted a call that the kernel never makes again, or the recorder one
             // that waits while other threads can run.
             after = call.before;
@@ -423,7 +423,8 @@ impl Recorder {
         };
         self.log.push(call.entry, effect);
         self.running.boundary = Some(after);
-        if !is_interrupted {
+        // A copy would lose the mask of a call with which a signal is delivered now.
+        if !is_ended_early(result) {
             let now = Instant::now();
             self.hash_last(now);
             if self.snapshots.is_due(now - self.begun) {

@@ -390,6 +390,7 @@ impl Recorder {
     pub(super) fn on_running_stop(&mut self, stop: Stop) -> io::Result<()> {
         match stop {
             Stop::Call => {
+                self.running.restore_mask();
                 let registers = self.registers_at_call()?;
                 self.on_call(registers)?;
             }

@@ -182,8 +182,7 @@ impl Recorder {
         }
         let info = ptrace::signal_info(self.running.tracee.thread());
         let is_of_instruction = is_of_instruction(signal, info.as_ref());
-        let rewound =
-            (self.buffer).rewind(&self.running.tracee, &mut registers, Some(signal))?;
+        let rewound = (self.buffer).rewind(&self.running.tracee, &mut registers, Some(signal))?;
         if rewound == Rewound::RaisesAgain {
             // Made with a stop, the call raises it where it can be delivered, or where the program ignores it.
             self.buffer.stop_next();

@@ -286,14 +286,15 @@ impl Tracee {
         }
     }
 
-    /// Returns whether a signal waits for the thread that it does not block.
-    pub fn has_pending_signal(&self) -> bool {
+    /// Returns whether a signal waits for the thread that is not in this set; `None`: that it does not block.
+    pub fn has_pending_signal(&self, blocked: Option<u64>) -> bool {
         let mask = |name| {
             let text = procfs::status(self.pid, name);
             text.and_then(|text| u64::from_str_radix(&text, 16).ok())
                 .unwrap_or(0)
         };
-        (mask("SigPnd") | mask("ShdPnd")) & !mask("SigBlk") != 0
+        let pending = mask("SigPnd") | mask("ShdPnd");
+        pending != 0 && pending & !blocked.unwrap_or_else(|| mask("SigBlk")) != 0
     }
 
     /// Returns whether the program has a handler for a signal.

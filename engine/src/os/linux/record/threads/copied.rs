@@ -70,7 +70,9 @@ impl Recorder {
                     waits,
                     state: Some(state),
                     // The kernel tells it of stopped threads only.
-                    mask: ptrace::blocked_signals(thread.tracee.thread()).unwrap_or(0),
+                    mask: (thread.mask).unwrap_or_else(|| {
+                        ptrace::blocked_signals(thread.tracee.thread()).unwrap_or(0)
+                    }),
                 });
             }
         }

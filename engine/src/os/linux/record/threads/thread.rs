@@ -40,6 +40,8 @@ pub struct Thread {
     pub waiting: Option<Waiting>,
     /// How the wait has ended, once it has.
     pub outcome: Option<Outcome>,
+    /// The signals that it blocks by itself, while all are blocked until it makes its call again.
+    pub mask: Option<u64>,
     /// The address of the word that the kernel clears when it exits; 0: none.
     pub cleared: u64,
     /// The address of the head of its list of robust mutexes; 0: none.
@@ -106,6 +108,7 @@ impl Thread {
             signal: None,
             waiting: None,
             outcome: None,
+            mask: None,
             cleared: 0,
             robust: 0,
             expects_sequences: false,

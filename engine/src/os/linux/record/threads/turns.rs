@@ -3,7 +3,7 @@
 use super::super::log::{Effect, Entry};
 use super::super::recorder::Recorder;
 use super::super::registers::Registers;
-use super::super::tracee::Stop;
+use super::super::tracee::{Stop, Tracee};
 use super::futex::Futexes;
 use super::parking::Parked;
 use super::scheduler::Scheduler;
@@ -104,6 +104,10 @@ impl Recorder {
 
     /// The running thread makes its call again later.
     pub(in super::super) fn repeat_later(&mut self, registers: Registers) -> io::Result<()> {
+        // A signal that comes until then would not end the call. In sigsuspend(2), the kernel tells the mask of before.
+        let thread = self.running.tracee.thread();
+        self.running.mask = Some(ptrace::blocked_signals(thread)?);
+        ptrace::set_blocked_signals(thread, u64::MAX)?;
         self.running.waiting = Some(Waiting {
             registers,
             reason: Reason::Again,
@@ -139,8 +143,7 @@ impl Recorder {
 
     /// Lets the next thread run. The running one is where the log says, or waits.
     pub(in super::super) fn turn(&mut self) -> io::Result<()> {
-        let now = self.slice_clock();
-        let next = self.turns.scheduler.take(now);
+        let next = self.take_next();
         self.turns.is_idle = next.is_none();
         let Some(next) = next else {
             if std::mem::take(&mut self.running.is_interrupting) {
@@ -152,6 +155,24 @@ impl Recorder {
         };
         self.switch_to(next);
         self.begin_turn()
+    }
+
+    /// Takes the thread that runs next; `None`: none can run. What has ended the wait of several may be for one of them
+    /// only, which has run since: a signal for the process, input, a child. The others wait on.
+    fn take_next(&mut self) -> Option<i32> {
+        let now = self.slice_clock();
+        let process = self.pid;
+        while let Some(next) = self.turns.scheduler.take(now) {
+            let Some(thread) = self.thread_mut(next) else {
+                return Some(next);
+            };
+            if thread.outcome != Some(Outcome::Make) || thread.is_wait_over(process) {
+                self.turns.futexes.remove(next);
+                return Some(next);
+            }
+            thread.outcome = None;
+        }
+        None
     }
 
     /// Lets the running thread run on, by what its wait has ended with.
@@ -193,8 +214,7 @@ impl Recorder {
     /// The running thread has ended: another one takes its place.
     pub(super) fn replace_ended(&mut self) -> io::Result<()> {
         let ended = self.running.tracee.pid;
-        let now = self.slice_clock();
-        let next = self.turns.scheduler.take(now);
+        let next = self.take_next();
         let waits = self.others.keys().next().copied();
         let Some(other) = next.or(waits) else {
             return Err(io::Error::other("the last thread has ended"));
@@ -220,14 +240,17 @@ impl Recorder {
         let is_stopped = |pid: i32| parked.is_none_or(|parked| !parked.has(pid));
         let all = all.filter(|thread| is_stopped(thread.tracee.pid));
         for thread in all.filter(|thread| thread.is_waiting()) {
-            let signal = looks_for_signals && thread.tracee.has_pending_signal();
+            let signal = looks_for_signals && thread.has_signal_in_call();
             if let Some(outcome) = ended(thread, now, signal, pid) {
                 thread.outcome = Some(outcome);
-                woken.push(thread.tracee.pid);
+                woken.push((thread.tracee.pid, outcome));
             }
         }
-        for thread in woken {
-            self.turns.futexes.remove(thread);
+        for (thread, outcome) in woken {
+            // One that makes the call may still be woken before.
+            if outcome != Outcome::Make {
+                self.turns.futexes.remove(thread);
+            }
             self.turns.scheduler.add(thread);
         }
         let may_turn = self.turns.is_idle && self.seen.is_empty();
@@ -312,11 +335,25 @@ fn ended(thread: &Thread, now: Instant, has_signal: bool, pid: i32) -> Option<Ou
 }
 
 impl Thread {
+    /// Returns whether a signal waits for it that ends the call which it waits in.
+    fn has_signal_in_call(&self) -> bool {
+        let waiting = self.waiting.as_ref();
+        let mask = waiting.and_then(|it| mask_of_call(&self.tracee, &it.registers));
+        self.tracee.has_pending_signal(mask)
+    }
+
+    /// Returns whether the kernel would end the call that it waits in.
+    fn is_wait_over(&self, process: i32) -> bool {
+        let now = Instant::now();
+        ended(self, now, false, process).is_some() || self.has_signal_in_call()
+    }
+
     /// Lets it run on after the end of the recording. It makes the call itself that it waits in.
     pub fn release(mut self, process: i32) {
         for held in &mut self.held {
             held.send(process, self.tracee.pid);
         }
+        self.restore_mask();
         if matches!(&self.waiting, Some(waiting) if matches!(waiting.reason, Reason::Kernel(_))) {
             return;
         }
@@ -332,6 +369,14 @@ impl Thread {
         );
     }
 
+    /// Gives it back the signals that it blocks by itself.
+    pub(in super::super) fn restore_mask(&mut self) {
+        if let Some(mask) = self.mask.take() {
+            // It may be gone.
+            let _ = ptrace::set_blocked_signals(self.tracee.thread(), mask);
+        }
+    }
+
     /// Returns its stack pointer, if it is stopped.
     pub fn sp(&self) -> Option<u64> {
         match &self.waiting {
@@ -339,4 +384,16 @@ impl Thread {
             None => Some(self.tracee.registers().ok()?.sp()),
         }
     }
+}
+
+/// Returns the signals that a call blocks while it waits; `None`: those that its thread blocks.
+fn mask_of_call(tracee: &Tracee, call: &Registers) -> Option<u64> {
+    let arguments = call.arguments();
+    let set = match call.number() {
+        libc::SYS_ppoll => arguments[3],
+        libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => arguments[4],
+        libc::SYS_pselect6 => tracee.word(arguments[5])?,
+        _ => 0,
+    };
+    tracee.word(set)
 }
