@@ -137,3 +137,15 @@ fn replay_that_is_at_fault_says_so() {
         client.disconnect();
     }
 }
+
+#[test]
+fn the_program_is_as_before_after_its_first_thread_has_ended() {
+    let fixture = Fixture::of("c/travel_leader.c");
+    let mut client = recorded(&fixture, "total");
+    assert_eq!(client.evaluate("sum"), "45");
+    reverse_to_begin(&mut client);
+    client.continue_to(&fixture, "total");
+    assert_eq!(client.evaluate("sum"), "45");
+    client.set_breakpoints(&fixture, &[]);
+    run_to_end(&mut client, 0);
+}

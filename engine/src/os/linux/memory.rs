@@ -3,10 +3,11 @@
 use super::super::AddressSpace;
 use super::super::Shared;
 use super::guardian::Guardian;
-use super::{LinuxBackend, os_error};
+use super::{LinuxBackend, os_error, procfs};
 use crate::arch::Arch;
 use crate::ids::error::Error;
 use dwarf::LoadAddr;
+use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use std::fs::{File, OpenOptions};
@@ -41,10 +42,11 @@ pub(super) fn transfer(len: usize, mut part: impl FnMut(usize) -> io::Result<usi
 impl AddressSpace for LinuxBackend {
     fn open_memory(&mut self, pid: i32) -> Result<(), Error> {
         self.guardian = None;
+        let shown = procfs::thread_with_memory(self.actual_process(pid));
         let file = OpenOptions::new()
             .read(true)
             .write(true)
-            .open(path(self.actual_process(pid)))
+            .open(path(shown))
             .map_err(|error| os_error("open(/proc/PID/mem)", &error))?;
         if self.guarded {
             match Guardian::start(&file) {
@@ -55,7 +57,7 @@ impl AddressSpace for LinuxBackend {
                 }
             }
         }
-        let pid = Pid::from_raw(self.actual_process(pid));
+        let pid = Pid::from_raw(shown);
         self.memory = Some(OpenMemory { file, pid });
         Ok(())
     }
@@ -85,7 +87,14 @@ impl AddressSpace for LinuxBackend {
                 len: buffer.len() - done,
             }];
             let mut to = [IoSliceMut::new(&mut buffer[done..])];
-            Ok(process_vm_readv(pid, &mut to, &from)?)
+            match process_vm_readv(pid, &mut to, &from) {
+                // The first thread may have ended since.
+                Err(Errno::ESRCH) => {
+                    let pid = procfs::thread_with_memory(pid.as_raw());
+                    Ok(process_vm_readv(Pid::from_raw(pid), &mut to, &from)?)
+                }
+                read => Ok(read?),
+            }
         })
     }
 

@@ -98,7 +98,7 @@ fn owned_file(descriptor: i32, call: &'static str) -> Result<File, Error> {
 
 /// Maps the memory file that a process has open as `descriptor`.
 fn shared_file(pid: i32, descriptor: i32, len: usize) -> io::Result<Shared> {
-    let path = format!("/proc/{pid}/fd/{descriptor}");
+    let path = format!("/proc/{}/fd/{descriptor}", procfs::thread_with_memory(pid));
     // The program may have replaced the file: the open must not block.
     let file = File::options()
         .read(true)

@@ -13,9 +13,11 @@ use std::path::PathBuf;
 
 /// Reads `/proc/PID/maps`; empty if the process is gone.
 pub fn mappings(pid: i32) -> Vec<Mapping> {
-    let Ok(text) = fs::read(format!("/proc/{pid}/maps")) else {
-        return Vec::new();
-    };
+    let read = |pid: i32| fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let mut text = read(pid);
+    if text.is_empty() {
+        text = read(thread_with_memory(pid));
+    }
     text.split(|byte| *byte == b'\n')
         .filter_map(parse_mapping)
         .collect()
@@ -45,7 +47,7 @@ fn parse_mapping(line: &[u8]) -> Option<Mapping> {
 /// Returns a value of `/proc/PID/auxv`.
 pub fn auxiliary(pid: i32, key: u64) -> Option<u64> {
     let mut bytes = Vec::new();
-    fs::File::open(format!("/proc/{pid}/auxv"))
+    fs::File::open(format!("/proc/{}/auxv", thread_with_memory(pid)))
         .ok()?
         .take(1 << 16)
         .read_to_end(&mut bytes)
@@ -59,7 +61,7 @@ pub fn auxiliary(pid: i32, key: u64) -> Option<u64> {
 
 /// Reads `/proc/PID/exe`.
 pub fn executable(pid: i32) -> Option<MappedFile> {
-    let link = PathBuf::from(format!("/proc/{pid}/exe"));
+    let link = PathBuf::from(format!("/proc/{}/exe", thread_with_memory(pid)));
     let name = fs::read_link(&link).ok()?;
     Some(mapped_file_of(name, link))
 }
@@ -149,7 +151,8 @@ pub fn thread_name(pid: i32, tid: i32) -> String {
 
 /// Returns what a descriptor of a process is linked to.
 pub fn open_file(pid: i32, descriptor: i32) -> Option<String> {
-    let target = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
+    let thread = thread_with_memory(pid);
+    let target = fs::read_link(format!("/proc/{thread}/fd/{descriptor}")).ok()?;
     Some(target.to_string_lossy().into_owned())
 }
 
@@ -193,9 +196,28 @@ pub fn system_call(tid: i32) -> Option<String> {
     fs::read_to_string(format!("/proc/{tid}/syscall")).ok()
 }
 
+/// Returns whether a process is the first one of its pid namespace.
+#[allow(dead_code, reason = "only some machines record")]
+pub fn is_namespace_init(pid: i32) -> bool {
+    let ids = status(pid, "NSpid").unwrap_or_default();
+    ids.split_whitespace().next_back() == Some("1")
+}
+
 /// Returns whether a process has ended but has not been reaped.
 pub fn is_zombie(pid: i32) -> bool {
     status(pid, "State").is_some_and(|state| state.starts_with(['Z', 'X']))
+}
+
+/// Returns a thread of a process by which the kernel shows its memory and its files: it shows none by the first one
+/// once that has ended.
+pub fn thread_with_memory(pid: i32) -> i32 {
+    match is_zombie(pid) {
+        true => threads(pid)
+            .into_iter()
+            .find(|it| !is_zombie(*it))
+            .unwrap_or(pid),
+        false => pid,
+    }
 }
 
 /// Returns all threads of a process; empty if it is gone.

@@ -1,11 +1,12 @@
 //! The processes that a recorded program starts. They are not recorded; but the filter is theirs, too,
 //! and without a tracer it would make all their system calls fail.
 
-use super::super::ptrace;
+use super::super::{procfs, ptrace};
 use super::buffer;
 use super::patches::{self, Originals, Patches};
 use super::processor::Processors;
 use super::registers::Registers;
+use super::signals::is_of_instruction;
 use super::tracee::{Stop, Tracee};
 use crate::ids::{Signal, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,11 +140,20 @@ impl Family {
                 self.created(child, None);
                 resume(pid, 0);
             }
+            Stop::Signal(signal) if is_fatal_for_init(pid, signal) => {
+                // The kernel keeps the first process of a namespace from such a signal as long as it is traced.
+                // Its instruction raises it again.
+                let _ = ptrace::detach(ThreadId(pid), Signal(0));
+                self.members.remove(&pid);
+            }
             Stop::Signal(signal) => {
                 let read = signal == libc::SIGSEGV && complete_time_stamp(pid);
                 resume(pid, if read { 0 } else { signal });
             }
             Stop::Execed => {
+                // The thread has the id of its process now, whose end is reported once.
+                self.members.remove(&(ptrace::event_message(pid) as i32));
+                self.members.insert(pid);
                 self.borrowers.remove(&pid);
                 resume(pid, 0);
             }
@@ -155,6 +165,22 @@ impl Family {
             _ => resume(pid, 0),
         }
     }
+}
+
+/// Returns whether a signal of an instruction is to end a process that is the first one of its pid namespace.
+fn is_fatal_for_init(pid: i32, signal: i32) -> bool {
+    let info = ptrace::signal_info(ThreadId(pid));
+    is_of_instruction(signal, info.as_ref())
+        && procfs::is_namespace_init(pid)
+        && !(signal == libc::SIGSEGV && is_time_stamp(pid))
+        && Tracee::new(pid).is_ok_and(|tracee| !tracee.catches(signal))
+}
+
+fn is_time_stamp(pid: i32) -> bool {
+    let registers = Registers::read(ThreadId(pid));
+    let tracee = Tracee::new(pid).ok();
+    let found = tracee.zip(registers);
+    found.is_some_and(|(tracee, registers)| tracee.time_stamp_instruction(registers.pc()).is_some())
 }
 
 fn resume(pid: i32, signal: i32) {

@@ -141,6 +141,7 @@ fn record_here(
         unsafe { libc::kill(pid, libc::SIGKILL) };
         fail(error)
     })?;
+    timer::end_by_interrupts().map_err(fail)?;
     let is_checked = hashes == HashEvents::Often;
     let mut checked = is_checked.then(|| check(&recorded));
     let saved = save.map(|to| save_to(&mut recorded, to));

@@ -3,6 +3,7 @@
 use super::calls::Waits;
 use super::recorder::Recorder;
 use super::threads::thread::Thread;
+use super::tracee;
 use crate::ids::{Signal, ThreadId};
 use crate::os::linux::ptrace;
 use crate::os::{Resume, ThreadEvent};
@@ -183,6 +184,14 @@ impl Recorder {
     /// # Errors
     /// The system refuses what it has allowed before.
     pub fn on_tick(&mut self) -> io::Result<()> {
+        if self.end.is_none()
+            && let Some(end) = tracee::take_end(self.pid)
+        {
+            self.has_ended(end);
+            if let Some(event) = end.seen() {
+                self.report_of(self.pid, event);
+            }
+        }
         if self.ended.is_some() || self.end.is_some() {
             return Ok(());
         }

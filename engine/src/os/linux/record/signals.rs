@@ -356,7 +356,7 @@ pub fn state_of(tracee: &Tracee, registers: Registers) -> State {
 }
 
 /// Returns whether the last instruction of a thread has raised its signal.
-fn is_of_instruction(signal: i32, info: Option<&[u8; SIGNAL_BYTES]>) -> bool {
+pub fn is_of_instruction(signal: i32, info: Option<&[u8; SIGNAL_BYTES]>) -> bool {
     let info = info.and_then(|raw| signal::decode_info(raw));
     info.is_some_and(|info| info.code > 0) && OF_INSTRUCTIONS.contains(&signal)
 }

@@ -31,6 +31,19 @@ pub fn outlive_interrupts() -> io::Result<()> {
     Ok(())
 }
 
+/// Lets those keys end this process: the recorded program has ended.
+///
+/// # Errors
+/// As [`outlive_interrupts`].
+pub fn end_by_interrupts() -> io::Result<()> {
+    let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    for signal in [Signal::SIGINT, Signal::SIGQUIT] {
+        // SAFETY: no handler is set.
+        unsafe { sigaction(signal, &action)? };
+    }
+    Ok(())
+}
+
 /// Ends waits of this thread until it is dropped.
 pub struct Ticks(#[expect(dead_code, reason = "its end is the end of the ticks")] Timer);
 

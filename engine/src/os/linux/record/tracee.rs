@@ -133,6 +133,11 @@ pub fn poll_stop_but_end(pid: i32) -> Option<Stop> {
     ptrace::poll_stopped(pid).map(|status| Stop::decode(pid, status))
 }
 
+/// Returns the end of a thread that a wait for something else has collected, once: nothing reports it again.
+pub fn take_end(pid: i32) -> Option<Stop> {
+    stop_wait::take_end(pid).map(|status| Stop::decode(pid, status))
+}
+
 /// A traced thread of a process.
 pub struct Tracee {
     /// Its id, which is that of the process for the first thread.
