@@ -237,3 +237,23 @@ fn ignored_signals_of_calls_change_nothing() {
     assert_eq!(recorded.stdout, "broken 150, full 46\n");
     assert_eq!(recorded.status, Some(0));
 }
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn the_counter_is_read_while_its_signal_is_blocked() {
+    let recorded = Recorded::fixture("c/record/blocked_faults.c", &[]);
+    recorded.assert_exact();
+    let each = "blocked 1, handler 1, ignored 1, survived 1\n";
+    assert_eq!(recorded.stdout, format!("{each}executed blocked, {each}"));
+}
+
+#[test]
+fn calls_that_fail_do_not_end_a_recording() {
+    let recorded = Recorded::fixture("c/record/failing_calls.c", &[]);
+    recorded.assert_exact();
+    assert!(
+        recorded.stdout.starts_with("failed 30, missing "),
+        "{}",
+        recorded.stdout
+    );
+}

@@ -147,5 +147,5 @@ fn the_program_is_as_before_after_its_first_thread_has_ended() {
     client.continue_to(&fixture, "total");
     assert_eq!(client.evaluate("sum"), "45");
     client.set_breakpoints(&fixture, &[]);
-    run_to_end(&mut client, 0);
+    assert_eq!(run_to_end(&mut client), 0);
 }

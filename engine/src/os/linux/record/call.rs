@@ -3,6 +3,7 @@
 
 use super::calls::{self, Class, Plan, Row, Special, Waits};
 use super::family::Birth;
+use super::faults;
 use super::log::{Effect, Entry, MOST_BYTES, State, Written, read_outputs};
 use super::recorder::Recorder;
 use super::registers::{RESTART_BY_KERNEL, RESTARTS, Registers};
@@ -17,8 +18,8 @@ use std::time::Instant;
 /// What follows of a system call when it ends.
 enum Kind {
     Log(Plan),
-    /// Its outputs are not known: it has to fail.
-    LogIfFailed,
+    /// Its outputs are not known: it has to fail, or the recording ends for this reason.
+    LogIfFailed(String),
     Repeat,
     Map,
     MapFile(File),
@@ -69,12 +70,7 @@ impl Recorder {
         if self.deliver_before(registers) {
             return Ok(());
         }
-        let Some(row) = calls::row(number) else {
-            self.end_recording(format!(
-                "it makes system call {number}, which is not listed"
-            ));
-            return Ok(());
-        };
+        let row = calls::row(number).unwrap_or(&calls::UNLISTED);
         if self.running.is_interrupted && row.waits != Waits::Never {
             // The interrupt comes first: it would end the call, of which a part may be done then. It is
             // reported before the thread executes anything.
@@ -116,14 +112,17 @@ impl Recorder {
                     _ => Kind::Log(self.plan(outputs, &arguments)),
                 }
             }
-            Class::Refuse(reason) => {
-                self.end_recording(format!("it calls {}: {reason}", row.name));
-                return Ok(());
-            }
+            Class::Refuse(reason) => Kind::LogIfFailed(match row.name {
+                "" => format!("it makes system call {}, which is not listed", entry.number),
+                name => format!("it calls {name}: {reason}"),
+            }),
             Class::Log(outputs) => Kind::Log(self.plan(outputs, &arguments)),
             Class::LogBy(outputs) => match outputs(&arguments) {
                 Some(outputs) => Kind::Log(self.plan(outputs, &arguments)),
-                None => Kind::LogIfFailed,
+                None => Kind::LogIfFailed(format!(
+                    "it calls {}({:#x}, {:#x}), whose outputs are not listed",
+                    row.name, arguments[0], arguments[1]
+                )),
             },
             Class::Repeat => Kind::Repeat,
             Class::Special(Special::Map) => match mapping::of(&arguments) {
@@ -337,6 +336,11 @@ impl Recorder {
             };
         }
         let result = after.result();
+        let number = call.entry.number;
+        (self.fault_action).note_call(&self.running.tracee, number, &call.entry.arguments, result);
+        if [libc::SYS_rt_sigprocmask, libc::SYS_rt_sigreturn].contains(&number) {
+            self.running.blocks_faults = faults::is_blocked(&self.running.tracee);
+        }
         let is_interrupted = RESTARTS.contains(&result);
         let effect = match call.kind {
             Kind::Log(plan) => {
@@ -360,18 +364,14 @@ impl Recorder {
                     },
                 }
             }
-            Kind::LogIfFailed if is_interrupted => {
+            Kind::LogIfFailed(_) if is_interrupted => {
                 interrupted(result, call.entry.number, Box::default())
             }
-            Kind::LogIfFailed if result >= 0 => {
-                let [first, second, ..] = call.entry.arguments;
-                let name = calls::name(call.entry.number);
-                self.end_recording(format!(
-                    "it calls {name}({first:#x}, {second:#x}), whose outputs are not listed"
-                ));
+            Kind::LogIfFailed(reason) if result >= 0 => {
+                self.end_recording(reason);
                 return Ok(());
             }
-            Kind::LogIfFailed | Kind::Execute => call_of(result, Box::default()),
+            Kind::LogIfFailed(_) | Kind::Execute => call_of(result, Box::default()),
             Kind::Thread(_) if is_interrupted => {
                 interrupted(result, call.entry.number, Box::default())
             }

@@ -18,6 +18,7 @@ mod difference;
 mod end_stops;
 mod ending;
 mod family;
+mod faults;
 mod file;
 mod filter;
 mod hash;

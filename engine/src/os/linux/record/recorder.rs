@@ -7,6 +7,7 @@ use super::buffer::Buffer;
 use super::call::Call;
 use super::ending::Ending;
 use super::family::Family;
+use super::faults::FaultAction;
 use super::log::{Effect, Log, Written};
 use super::patches::Patches;
 use super::processor::Processors;
@@ -14,6 +15,7 @@ use super::replay::Replay;
 use super::snapshots::{Moment, Snapshot, Snapshots};
 use super::threads::files::poll;
 use super::threads::names::Names;
+use super::threads::outside::outside_call;
 use super::threads::thread::Thread;
 use super::threads::turns::Turns;
 use super::tracee::{self, Stop, Tracee};
@@ -47,6 +49,7 @@ pub struct Recorder {
     pub(super) buffer: Buffer,
     pub(super) snapshots: Snapshots,
     pub(super) family: Family,
+    pub(super) fault_action: FaultAction,
     /// What a child has left in the memory of the program.
     pub(super) given_back: Vec<Written>,
     copies: Copies,
@@ -172,6 +175,7 @@ impl Recorder {
             buffer: Buffer::default(),
             snapshots: Snapshots::default(),
             family: Family::on(processors, patches.clone()),
+            fault_action: FaultAction::default(),
             given_back: Vec::new(),
             copies: Copies::default(),
             begun: Instant::now(),
@@ -479,6 +483,8 @@ impl Recorder {
     /// The recording of a program begins here.
     fn program_begins(&mut self) -> io::Result<()> {
         self.note_names();
+        let running = &self.running.tracee;
+        self.fault_action = outside_call(running.thread(), || FaultAction::of(running))?;
         self.log.segments.forget_jumps();
         // In chaos each call is a stop, since slices end there.
         self.buffer = match self.turns.scheduler.is_chaos() {

@@ -6,6 +6,7 @@ use super::super::super::linux_abi::signal;
 use super::super::super::thread_state::SIGNAL_BYTES;
 use super::super::ptrace;
 use super::buffer::Rewound;
+use super::faults;
 use super::log::{Effect, Entry, Event, State, Written};
 use super::recorder::Recorder;
 use super::registers::Registers;
@@ -312,6 +313,7 @@ impl Recorder {
                 )));
             }
         }
+        self.running.blocks_faults = faults::is_blocked(&self.running.tracee);
         let after = self.running.tracee.registers()?;
         let used = before.sp().wrapping_sub(after.sp());
         let len = used.min(FRAME_BYTES) as usize;
@@ -340,6 +342,7 @@ impl Recorder {
             .push(Entry::of(&registers), Effect::TimeStamp(value));
         registers.complete_time_stamp(value, len, writes_rcx);
         registers.write(self.running.tracee.thread());
+        (self.fault_action).give_back(&self.running.tracee, self.running.blocks_faults)?;
         Ok(true)
     }
 }

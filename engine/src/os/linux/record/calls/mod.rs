@@ -30,7 +30,7 @@ pub enum Class {
     Repeat,
     /// It has a rule of its own.
     Special(Special),
-    /// It ends the recording, for this reason.
+    /// It ends the recording if it succeeds, for this reason: one that fails has no outputs.
     Refuse(&'static str),
 }
 
@@ -133,6 +133,14 @@ pub enum Waits {
     /// The kernel knows for what: the call is interrupted, and made again.
     Again,
 }
+
+/// The row of calls that are not listed.
+pub const UNLISTED: Row = Row {
+    number: -1,
+    name: "",
+    class: Class::Refuse("it is not listed"),
+    waits: Waits::Again,
+};
 
 /// Numbers of calls are below this.
 const NUMBERS: usize = 512;

@@ -2,6 +2,7 @@
 
 use super::super::call::Call;
 use super::super::calls::Plan;
+use super::super::faults;
 use super::super::log::State;
 use super::super::registers::Registers;
 use super::super::signals::Held;
@@ -42,6 +43,8 @@ pub struct Thread {
     pub outcome: Option<Outcome>,
     /// The signals that it blocks by itself, while all are blocked until it makes its call again.
     pub mask: Option<u64>,
+    /// Whether it blocks SIGSEGV by itself.
+    pub blocks_faults: bool,
     /// The address of the word that the kernel clears when it exits; 0: none.
     pub cleared: u64,
     /// The address of the head of its list of robust mutexes; 0: none.
@@ -93,6 +96,7 @@ impl Thread {
     /// A thread that is stopped for the debugger, if there is one.
     pub fn new(tracee: Tracee) -> Thread {
         Thread {
+            blocks_faults: faults::is_blocked(&tracee),
             tracee,
             boundary: None,
             call: None,
