@@ -66,6 +66,7 @@ pub fn end_of_wait(begun: Instant, most: Duration) -> Instant {
 
 /// Notes that a wait for threads was over before they stopped. Returns whether the end was asked for: then the waits
 /// that follow are shorter.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub fn note_late() -> bool {
     let is_asked = asked().is_some();
     WAS_LATE.set(is_asked);
