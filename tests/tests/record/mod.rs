@@ -257,3 +257,10 @@ fn calls_that_fail_do_not_end_a_recording() {
         recorded.stdout
     );
 }
+
+#[test]
+fn the_recorder_ends_after_odd_children() {
+    let recorded = Recorded::fixture("c/record/odd_children.c", &[]);
+    assert_eq!(recorded.stdout, "executed 3, ended by signal 11\n");
+    assert_eq!(recorded.status, Some(0), "{}", recorded.stderr);
+}
