@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
 /// All ways to compile it.
@@ -286,5 +287,31 @@ fn functions_that_jump_through_registers_are_named() {
         message.contains("1 function jumps through a register"),
         "{trace}"
     );
+    client.disconnect();
+}
+
+#[test]
+fn durations_contain_no_stops() {
+    let fixture = Fixture::of("c/left_calls.c");
+    let mut client = DapClient::stopped_at(&fixture, "begun");
+    client.set_breakpoints(&fixture, &["kept"]);
+    let set = json!({"location": "guards", "query": "count(), max(elapsed)"});
+    client.request_ok("stillpoint/addTrace", set);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    let stopped = Instant::now();
+    // Far longer than a call takes.
+    while stopped.elapsed() < Duration::from_millis(200) {
+        client.evaluate("n");
+    }
+    let stopped = stopped.elapsed();
+    client.set_breakpoints(&fixture, &[]);
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    let body = client.request_ok("stillpoint/traces", json!({"rows": 1}));
+    let row = &body["traces"][0]["tables"][0]["rows"][0];
+    assert_eq!(row["hits"], 1000, "{body}");
+    let longest = row["cells"][1]["number"].as_f64().expect("a number");
+    assert!(longest < stopped.as_nanos() as f64, "{longest} ns");
     client.disconnect();
 }

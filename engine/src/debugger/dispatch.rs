@@ -73,6 +73,10 @@ impl Debugger {
     pub(crate) fn on_stop(&mut self, thread: ThreadId, status: ThreadEvent) {
         tracing::trace!(%thread, ?status, "stop");
         self.inferior.arrived = Instant::now();
+        let process = self.inferior.process.as_ref();
+        if process.is_some_and(|it| it.threads.len() == 1) {
+            self.inferior.own_time.stop();
+        }
         self.inferior.sync_threads();
         let vote = self.vote(thread, status);
         self.carry_out(thread, vote);

@@ -27,6 +27,7 @@ impl Debugger {
         self.inferior.set_state(State::Stopped);
         self.cancel_steps();
         self.stop_all();
+        self.inferior.own_time.stop();
         self.drain_all_messages();
         self.clear_stop_state();
         // Another thread's execve may have ended this thread.

@@ -96,6 +96,7 @@ impl Debugger {
         let state_before = self.state();
         self.inferior.set_state(State::Stopped);
         self.stop_all();
+        self.inferior.own_time.stop();
         let world = self.inferior.stopped_world();
         let result = act(self, world.as_ref());
         self.inferior.set_state(state_before);

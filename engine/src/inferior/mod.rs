@@ -11,6 +11,7 @@ mod group_stop;
 mod handover;
 pub(crate) mod jump_patch;
 mod life;
+pub(crate) mod own_time;
 mod pass;
 mod past;
 mod registers;
@@ -36,6 +37,7 @@ pub use children::{Follow, FollowFork};
 use debug_registers::DebugRegisters;
 use dwarf::LoadAddr;
 pub use handover::Handover;
+use own_time::OwnTime;
 pub use pass::InterruptedPass;
 pub(crate) use past::{KeptProcess, NotKept, ProcessAside};
 pub(crate) use resume::{Resumed, RunAs};
@@ -120,6 +122,8 @@ pub(crate) struct Inferior {
     pub last_resume: Option<LastResume>,
     /// When the stop that is being handled was found.
     pub arrived: Instant,
+    /// The program's own time.
+    pub own_time: OwnTime,
     /// Whether stops may be ready without a further SIGCHLD.
     pub stops_may_be_ready: bool,
     /// Whether a wait inside another operation has seen the waker.
@@ -164,6 +168,7 @@ impl Inferior {
             non_stop: false,
             last_resume: None,
             arrived: Instant::now(),
+            own_time: OwnTime::default(),
             stops_may_be_ready: false,
             woken: false,
             terminating: false,

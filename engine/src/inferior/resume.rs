@@ -194,6 +194,7 @@ impl Inferior {
             // It enters the handler first.
             _ => how,
         };
+        self.own_time.go_on();
         self.run(thread, how, signal);
         Resumed::Done
     }

@@ -39,6 +39,7 @@ pub(crate) struct Activation {
 
 /// What is known of a call since its entry.
 pub(crate) struct Entered {
+    /// The program's own time.
     pub ticks: u64,
     /// The text of each key and each recorded value, in order; `None`: known at the return.
     pub texts: Vec<Option<String>>,
@@ -283,7 +284,7 @@ impl Debugger {
             None => return self.traces.fail(id, UNKNOWN_BRANCH.to_owned()),
         }
         self.make_room(id, thread, exit.entry);
-        let now = ticks();
+        let (now, own_time) = (ticks(), self.inferior.own_time.now());
         let (Some(query), Some(frame)) =
             (self.stops.breakpoints.trace(id), self.frame_address(thread))
         else {
@@ -321,7 +322,7 @@ impl Debugger {
         };
         let left = match returned {
             Ok((text, number)) => Left {
-                nanoseconds: super::nanoseconds(now.saturating_sub(entered.ticks)),
+                nanoseconds: super::nanoseconds(own_time.saturating_sub(entered.ticks)),
                 text,
                 number,
             },

@@ -49,9 +49,16 @@ impl Debugger {
         };
         let place = (addr.unwrap_or(LoadAddr(0)), hidden);
         let times = self.take_passes(id, thread, place, own);
+        let own_time = self.inferior.own_time.now();
         let values = times.and_then(|times| {
             let known = (&path[..], &times[..]);
-            self.in_hit_frame(thread, hidden, |context| entered(own, known, context))
+            self.in_hit_frame(thread, hidden, |context| {
+                let values = entered(own, known, context)?;
+                Ok(Entered {
+                    ticks: own_time,
+                    ..values
+                })
+            })
         });
         let Some(state) = self.traces.0.get_mut(&id) else {
             return;
@@ -92,7 +99,7 @@ fn entered(
 ) -> Result<Entered, Error> {
     let is_call = query.records_calls();
     let mut entered = Entered {
-        ticks: ticks(),
+        ticks: 0,
         texts: Vec::new(),
         numbers: Vec::new(),
     };

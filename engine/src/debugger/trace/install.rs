@@ -188,6 +188,9 @@ impl Debugger {
         let area = area.begun_at(state.clock.ticks);
         let area = Rc::new(area.with_paths(paths).with_marks(marks));
         state.areas.push(area.clone());
+        if calls.is_some() {
+            self.inferior.own_time.keep(&area);
+        }
         Ok(area)
     }
 

@@ -28,9 +28,11 @@ pub const RECORDS_READ: i32 = 16;
 pub const CALLS_LOST: i32 = 24;
 /// Offset of the number of calls that did not return before another one had their frame.
 pub const CALLS_LEFT: i32 = 32;
+/// Offset of how long all threads of the program were held, in ticks of the processor's clock.
+pub const HELD: i32 = 40;
 /// Offsets in the slot of a call in progress: the address of its frame, 0 if the slot is free.
 pub const CALL_FRAME: i32 = 0;
-/// The processor's clock at its entry.
+/// The program's own time at its entry: the processor's clock without [`HELD`].
 pub const CALL_TICKS: i32 = 8;
 /// The address at which its values were on the stack.
 pub const CALL_BASE: i32 = 16;
@@ -411,6 +413,11 @@ impl TraceArea {
         }
     }
 
+    /// Sets how long all threads of the program were held, in ticks of the processor's clock.
+    pub fn set_held(&self, ticks: u64) {
+        self.shared.set_word(HELD as usize, ticks);
+    }
+
     /// Sets the number of calls in progress that only the debugger knows.
     pub fn set_calls_outside(&self, calls: u64) {
         self.shared.set_word(CALLS_OUTSIDE as usize, calls);
@@ -431,7 +438,8 @@ impl TraceArea {
         self.shared.word(CALLS_LOST as usize)
     }
 
-    /// Takes the call of a frame out of those in progress: the clock at its entry, and its values.
+    /// Takes the call of a frame out of those in progress: the program's own time at its entry, and its
+    /// values.
     pub fn take_call(&self, frame: LoadAddr) -> Option<(u64, CallValues)> {
         let CallsLayout { offset, slot, log2 } = self.layout.calls?;
         let hash = (frame.0 >> 4).wrapping_mul(MULTIPLIER) >> (64 - log2);

@@ -4,7 +4,7 @@
 
 use super::super::trace_area::{
     CALL_BASE, CALL_FRAME, CALL_PROBES, CALL_TICKS, CALL_VALUES, CALLS_LEFT, CALLS_LOST,
-    CALLS_OUTSIDE, CallsLayout, MULTIPLIER, Values,
+    CALLS_OUTSIDE, CallsLayout, HELD, MULTIPLIER, Values,
 };
 use crate::compile::Traced;
 use crate::os::nanoseconds_per_tick;
@@ -111,6 +111,8 @@ impl Slots {
         asm.rdtsc()?;
         asm.shl(rdx, 32_u32)?;
         asm.or(rax, rdx)?;
+        asm.mov(rdx, self.area.0)?;
+        asm.sub(rax, ptr(rdx) + HELD)?;
         asm.mov(ptr(rcx) + CALL_TICKS, rax)?;
         asm.set_label(&mut end)?;
         asm.zero_bytes()
@@ -153,6 +155,8 @@ impl Slots {
         asm.jne(deopt)?;
         asm.jmp(none)?;
         asm.set_label(&mut found)?;
+        asm.mov(rax, self.area.0)?;
+        asm.sub(rsi, ptr(rax) + HELD)?;
         asm.sub(rsi, ptr(rcx) + CALL_TICKS)?;
         asm.mov(ptr(rsp) + frame, rsi)?;
         asm.mov(ptr(rsp) + (frame + 8), rcx)?;
