@@ -133,10 +133,10 @@ fn stack_overflow_names_what_began_the_recursion() {
     let fixture = Fixture::of("c/deep_recursion.c");
     let mut agent = Agent::start();
     let text = agent.call("debug_explain", json!({"program": fixture.program}));
-    assert_contains(
-        &text,
-        &["stack overflow", " odd ← even, ", "check_tree(", "main("],
-    );
+    assert_contains(&text, &["stack overflow", "check_tree(", "main("]);
+    // The size of the environment decides which of the two has overflowed the stack.
+    let rounds = [" odd ← even, ", " even ← odd, "];
+    assert!(rounds.iter().any(|round| text.contains(round)), "{text}");
 }
 
 #[test]
