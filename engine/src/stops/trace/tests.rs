@@ -134,14 +134,32 @@ fn buckets_have_bounds() {
         ]
     );
     let mut histogram = Histogram::new(Scale::Log2);
-    for number in [0.75, 1.0, 1.5, f64::INFINITY, f64::NAN] {
+    for number in [
+        0.0,
+        0.75,
+        1.0,
+        1.5,
+        1e300,
+        f64::INFINITY,
+        1e-300,
+        -1e30,
+        f64::NAN,
+    ] {
         histogram.add(Number::Float(number));
     }
     let filled: Vec<_> = (histogram.buckets().into_iter())
         .filter(|it| it.2 > 0)
         .collect();
-    assert_eq!(filled[0], (Some(0.0), Some(0.0), 1));
-    assert_eq!(filled[1], (Some(0.5), Some(1.0), 1));
-    assert_eq!(filled[2], (Some(1.0), Some(2.0), 2));
-    assert_eq!(filled[3].0, Some(2f64.powi(63)));
+    // The outermost have no bound, and the innermost lead to 0.
+    let [most, least] = [2f64.powi(63), 2f64.powi(-63)];
+    let expected = [
+        (Some(-most), None, 1),
+        (Some(0.0), Some(0.0), 1),
+        (Some(0.0), Some(least), 1),
+        (Some(0.5), Some(1.0), 1),
+        (Some(1.0), Some(2.0), 2),
+        (Some(most), None, 2),
+        (None, None, 1),
+    ];
+    assert_eq!(filled, expected);
 }

@@ -162,12 +162,13 @@ fn tables_hold_what_was_added() {
             buckets[if it < 0 { 64 + bits } else { bits }] += 1;
         }
         assert_eq!(columns[6], buckets);
-        let mut buckets = vec![0u64; 257];
+        let mut buckets = vec![0u64; 258];
         for it in floats() {
             let exponent = ((it.to_bits() >> 52 & 0x7ff) as i64 - 1023).clamp(-64, 63);
-            let bucket = match it == 0.0 || it.is_nan() {
-                true => 0,
-                false => (exponent + 65) as usize + if it < 0.0 { 128 } else { 0 },
+            let bucket = match it {
+                0.0 => 0,
+                _ if it.is_nan() => 257,
+                _ => (exponent + 65) as usize + if it < 0.0 { 128 } else { 0 },
             };
             buckets[bucket] += 1;
         }
