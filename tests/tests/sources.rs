@@ -195,7 +195,7 @@ fn compile(folder: &Path, name: &str, text: &str, flags: &[&str]) -> PathBuf {
 #[test]
 fn patterns_have_bounds() {
     let folder = tempfile::tempdir().expect("a folder");
-    let functions: String = (0..1100)
+    let functions: String = (0..20_100)
         .map(|number| format!("void many_{number}(void) {{}}\n"))
         .collect();
     let text = format!("{functions}int main(void) {{ many_3(); return 0; }}\n");
