@@ -39,7 +39,7 @@ thread_local! {
 /// A wait, as a series of looks for a stop.
 pub struct StopWait {
     patience: Patience,
-    begun: Option<Instant>,
+    began: Option<Instant>,
 }
 
 impl StopWait {
@@ -47,7 +47,7 @@ impl StopWait {
     pub fn begin(patience: Patience) -> StopWait {
         StopWait {
             patience,
-            begun: None,
+            began: None,
         }
     }
 
@@ -68,21 +68,21 @@ impl StopWait {
             return NextLook::GiveUp;
         }
         let now = Instant::now();
-        let begun = *self.begun.get_or_insert(now);
-        if self.patience == Patience::UntilStopped && is_over(begun, now) {
+        let began = *self.began.get_or_insert(now);
+        if self.patience == Patience::UntilStopped && is_over(began, now) {
             return NextLook::GiveUp;
         }
         self.patience
-            .next_look(now.saturating_duration_since(begun))
+            .next_look(now.saturating_duration_since(began))
     }
 }
 
 /// Returns whether a wait for a stop that is due is over.
-fn is_over(begun: Instant, now: Instant) -> bool {
-    let is_over = now >= ending::end_of_wait(begun, MOST);
+fn is_over(began: Instant, now: Instant) -> bool {
+    let is_over = now >= ending::end_of_wait(began, MOST);
     if is_over {
         let asked_to_end = ending::note_late();
-        tracing::error!(waited = ?(now - begun), asked_to_end, "a thread does not stop");
+        tracing::error!(waited = ?(now - began), asked_to_end, "a thread does not stop");
     }
     is_over
 }
@@ -112,7 +112,7 @@ pub fn status_of(pid: i32, patience: Patience) -> Result<i32, NoStatus> {
 /// # Errors
 /// As [`status_of`].
 pub fn next_status(pid: i32) -> Result<i32, NoStatus> {
-    let begun = Instant::now();
+    let began = Instant::now();
     ticking(|| {
         loop {
             match ptrace::wait_for_status(pid) {
@@ -122,7 +122,7 @@ pub fn next_status(pid: i32) -> Result<i32, NoStatus> {
                     let status = ptrace::poll_status(pid).ok().flatten();
                     return status.map(|it| noted(pid, it.1)).ok_or(NoStatus::Gone);
                 }
-                Ok(None) if is_over(begun, Instant::now()) => return Err(NoStatus::Late),
+                Ok(None) if is_over(began, Instant::now()) => return Err(NoStatus::Late),
                 Ok(None) => {}
                 Err(_) => return Err(NoStatus::Gone),
             }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_a_wait_has_collected_is_told_once() {
+    fn an_end_that_a_wait_has_collected_is_returned_once() {
         let child = OwnChild::with(&[]);
         let pid = child.thread().0;
         // SAFETY: integers only; the child is not collected yet.

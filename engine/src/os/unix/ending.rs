@@ -60,8 +60,8 @@ pub fn ask_to_end() {
 
 /// Returns when a wait for threads of the debuggee is over that lasts so long at most: within a second of a
 /// request to end, so that the end of the session does not depend on the debuggee.
-pub fn end_of_wait(begun: Instant, most: Duration) -> Instant {
-    end_of(begun, most, asked().map(|asked| (asked, WAS_LATE.get())))
+pub fn end_of_wait(began: Instant, most: Duration) -> Instant {
+    end_of(began, most, asked().map(|asked| (asked, WAS_LATE.get())))
 }
 
 /// Notes that a wait for threads was over before they stopped. Returns whether the end was asked for: then the waits
@@ -74,16 +74,16 @@ pub fn note_late() -> bool {
 }
 
 /// `asked`: when the end was asked for, and whether a wait was over since.
-fn end_of(begun: Instant, most: Duration, asked: Option<(Instant, bool)>) -> Instant {
+fn end_of(began: Instant, most: Duration, asked: Option<(Instant, bool)>) -> Instant {
     /// How long a wait lasts from then on.
     const AT_END: Duration = Duration::from_secs(1);
     /// The same if a wait was over: many threads may not stop.
     const AFTER_THAT: Duration = Duration::from_millis(50);
     let end = asked.map(|(asked, was_late)| match was_late {
-        true => begun.max(asked) + AFTER_THAT,
-        false => begun.max(asked) + AT_END,
+        true => began.max(asked) + AFTER_THAT,
+        false => began.max(asked) + AT_END,
     });
-    end.unwrap_or(begun + most).min(begun + most)
+    end.unwrap_or(began + most).min(began + most)
 }
 
 fn asked() -> Option<Instant> {
@@ -166,19 +166,19 @@ mod tests {
 
     #[test]
     fn waits_are_short_once_the_end_was_asked_for() {
-        let begun = Instant::now();
+        let began = Instant::now();
         let second = Duration::from_secs(1);
         let most = 60 * second;
-        assert_eq!(end_of(begun, most, None), begun + most);
-        let before = begun - 9 * second;
-        assert_eq!(end_of(begun, most, Some((before, false))), begun + second);
-        let later = begun + 9 * second;
-        assert_eq!(end_of(begun, most, Some((later, false))), later + second);
-        let late = end_of(begun, most, Some((before, true)));
-        assert!(late > begun && late < begun + second);
+        assert_eq!(end_of(began, most, None), began + most);
+        let before = began - 9 * second;
+        assert_eq!(end_of(began, most, Some((before, false))), began + second);
+        let later = began + 9 * second;
+        assert_eq!(end_of(began, most, Some((later, false))), later + second);
+        let late = end_of(began, most, Some((before, true)));
+        assert!(late > began && late < began + second);
         assert_eq!(
-            end_of(begun, second / 100, Some((later, false))),
-            begun + second / 100
+            end_of(began, second / 100, Some((later, false))),
+            began + second / 100
         );
     }
 }
