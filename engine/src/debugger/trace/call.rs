@@ -14,7 +14,6 @@ use crate::inferior::jump_patch::log_ring::LogTarget;
 use crate::inferior::site::Owner;
 use crate::inspect::library;
 use crate::inspect::value::{self, Limits, Target, Ty, Value, scalar};
-use crate::os::ticks;
 use crate::stops::breakpoint::Exit;
 use crate::stops::trace::{Addition, Number, number, record_values};
 use dwarf::LoadAddr;
@@ -284,7 +283,7 @@ impl Debugger {
             None => return self.traces.fail(id, UNKNOWN_BRANCH.to_owned()),
         }
         self.make_room(id, thread, exit.entry);
-        let (now, own_time) = (ticks(), self.inferior.own_time.now());
+        let now = self.inferior.own_time.now();
         let (Some(query), Some(frame)) =
             (self.stops.breakpoints.trace(id), self.frame_address(thread))
         else {
@@ -322,7 +321,7 @@ impl Debugger {
         };
         let left = match returned {
             Ok((text, number)) => Left {
-                nanoseconds: super::nanoseconds(own_time.saturating_sub(entered.ticks)),
+                nanoseconds: super::nanoseconds(now.saturating_sub(entered.ticks)),
                 text,
                 number,
             },

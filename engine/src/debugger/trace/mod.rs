@@ -18,6 +18,7 @@ use crate::inferior::jump_patch::call_paths::CallPaths;
 use crate::inferior::jump_patch::log_ring::LogTarget;
 use crate::inferior::jump_patch::marks::Marks;
 use crate::inferior::jump_patch::trace_area::TraceArea;
+use crate::inferior::own_time::OwnTime;
 use crate::os::{nanoseconds_per_tick, ticks};
 use crate::stops::breakpoint::Spec;
 use crate::stops::trace::{
@@ -66,16 +67,21 @@ struct TraceState {
     waited: u64,
 }
 
-/// Converts the processor's clock to the time since a moment.
+/// Converts the processor's clock to the time since a moment; where calls are recorded, the program's own
+/// time.
 struct Clock {
     ticks: u64,
 }
 
-impl Clock {
-    fn start() -> Clock {
-        Clock { ticks: ticks() }
+/// Returns the time in which the hits of a query are measured, in ticks of the processor's clock.
+fn time_of(query: &Query, own_time: &OwnTime) -> u64 {
+    match query.records_calls() {
+        true => own_time.now(),
+        false => ticks(),
     }
+}
 
+impl Clock {
     /// Returns how long after the start the clock had this value.
     fn time(&self, at: u64) -> Duration {
         Duration::from_nanos(nanoseconds(at.saturating_sub(self.ticks)))
@@ -248,9 +254,10 @@ impl Debugger {
         });
         report.keeps_all = query.keeps_all;
         report.waited = state.waited;
-        report.age = state.clock.time(ticks());
+        let now = time_of(query, &self.inferior.own_time);
+        report.age = state.clock.time(now);
         let is_alive = self.inferior.process.is_some();
-        let now = ticks().saturating_sub(state.clock.ticks);
+        let now = now.saturating_sub(state.clock.ticks);
         report.show_rates_until(is_alive.then_some(now));
         let in_program = state.areas.iter().map(|area| area.calls_unreturned());
         let by_debugger = state.entered.len() as u64 + state.left_otherwise;
@@ -273,6 +280,9 @@ impl Debugger {
             self.traces.0.entry(id).or_insert_with(|| TraceState {
                 text,
                 collected: Collected::new(&query),
+                clock: Clock {
+                    ticks: time_of(&query, &self.inferior.own_time),
+                },
                 query,
                 areas: Vec::new(),
                 entered: FxHashMap::default(),
@@ -280,7 +290,6 @@ impl Debugger {
                 sites: FxHashMap::default(),
                 paths: None,
                 marks: FxHashMap::default(),
-                clock: Clock::start(),
                 leaves_out: false,
                 undecided: BTreeMap::new(),
                 decided: FxHashSet::default(),

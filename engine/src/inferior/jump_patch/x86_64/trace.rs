@@ -47,7 +47,8 @@ pub(super) type ThreadNumber = Option<i32>;
 pub(super) enum Clock {
     /// The present.
     Now,
-    /// The value of the processor's clock this many bytes above the stack pointer.
+    /// The value of the processor's clock, or of the program's own time, this many bytes above the stack
+    /// pointer.
     Kept(i32),
 }
 

@@ -16,7 +16,7 @@ use iced_x86::code_asm::{
 
 /// Size in bytes of what is kept of a call on the stack, from the address of its frame on.
 pub(super) const CALL_BYTES: i32 = 24;
-/// Offset in it of the processor's clock at the return.
+/// Offset in it of the program's own time at the return.
 pub(super) const RETURN_TICKS: i32 = 16;
 
 type Done = Result<(), IcedError>;
@@ -130,7 +130,7 @@ impl Slots {
     }
 
     /// Emits code that fetches the values of the call that returns to where they were at its entry, and
-    /// its duration so far in ticks to `frame`; behind that are the slot's address and the clock at the
+    /// its duration so far in ticks to `frame`; behind that are the slot's address and the time of the
     /// return ([`RETURN_TICKS`]). It jumps to `deopt`
     /// if only the debugger may know the call, and to `none` if it is not recorded.
     pub fn fetch(
@@ -156,7 +156,9 @@ impl Slots {
         asm.jmp(none)?;
         asm.set_label(&mut found)?;
         asm.mov(rax, self.area.0)?;
-        asm.sub(rsi, ptr(rax) + HELD)?;
+        asm.mov(rdx, ptr(rax) + HELD)?;
+        asm.sub(rsi, rdx)?;
+        asm.sub(ptr(rsp) + (frame + RETURN_TICKS), rdx)?;
         asm.sub(rsi, ptr(rcx) + CALL_TICKS)?;
         asm.mov(ptr(rsp) + frame, rsi)?;
         asm.mov(ptr(rsp) + (frame + 8), rcx)?;
@@ -171,6 +173,17 @@ impl Slots {
             asm.add(ptr(rsp) + values.slot(index), rdx)?;
         }
         Ok(())
+    }
+
+    /// Emits code that takes the program's own time as that of a return, `frame` bytes above the stack
+    /// pointer.
+    pub fn return_now(self, asm: &mut CodeAssembler, frame: i32) -> Done {
+        asm.rdtsc()?;
+        asm.shl(rdx, 32_u32)?;
+        asm.or(rax, rdx)?;
+        asm.mov(rdx, self.area.0)?;
+        asm.sub(rax, ptr(rdx) + HELD)?;
+        asm.mov(ptr(rsp) + (frame + RETURN_TICKS), rax)
     }
 
     /// Emits code that frees the slot of the fetched call, and stores its duration in nanoseconds where

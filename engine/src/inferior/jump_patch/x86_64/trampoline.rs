@@ -266,7 +266,9 @@ impl Builder {
             }
             Moment::Pass(..) => {
                 self.enter_path(paths, traced, values, frame)?;
-                trace::emit(&mut self.asm, &tracing, values, (Clock::Now, number))?;
+                self.slots(tracing).return_now(&mut self.asm, frame)?;
+                let of = (Clock::Kept(frame + RETURN_TICKS), number);
+                trace::emit(&mut self.asm, &tracing, values, of)?;
                 paths.map_or(Ok(()), |paths| paths.leave(&mut self.asm, frame))
             }
             Moment::Hit => {
