@@ -109,7 +109,7 @@ impl Debugger {
                 continue;
             }
             let (exits, may_jump) = body::exits(&loaded.module, &function);
-            computed += usize::from(may_jump);
+            computed += usize::from(may_jump && exits.is_empty());
             for (exit, leaving) in exits {
                 let addr = loaded.bias.load(exit);
                 if self.inferior.add_site(addr, Owner::User(id)) {
@@ -117,6 +117,7 @@ impl Debugger {
                         entry: place.addr,
                         module: place.module,
                         leaving,
+                        may_jump,
                     };
                     breakpoint.exits.insert(addr, exit);
                 }
@@ -126,15 +127,17 @@ impl Debugger {
         for addr in &inlined {
             self.inferior.remove_site(*addr, Owner::User(id));
         }
-        let jumps: FxHashSet<LoadAddr> = (breakpoint.exits.values())
-            .filter(|exit| exit.leaving != Leaving::Return)
-            .map(|exit| exit.entry)
-            .collect();
+        let functions = |which: fn(&Exit) -> bool| -> FxHashSet<LoadAddr> {
+            let exits = breakpoint.exits.values().filter(|exit| which(exit));
+            exits.map(|exit| exit.entry).collect()
+        };
+        let jumps = functions(|exit| exit.leaving != Leaving::Return);
+        let computed = computed + functions(|exit| exit.may_jump).len();
         let wants_results = breakpoint.program.trace.as_ref().is_some_and(|query| {
             let mut subjects = query.subjects();
             subjects.any(|it| matches!(it.value, Source::Returned))
         });
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = breakpoint.note.take().into_iter().collect();
         if !inlined.is_empty() {
             let count = inlined.len();
             notes.push(format!(

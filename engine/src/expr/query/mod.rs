@@ -166,12 +166,6 @@ impl Subject {
     pub fn is_list(&self) -> bool {
         matches!(self.value, Source::Arguments)
     }
-
-    /// Returns whether there may be no value.
-    pub fn is_optional(&self) -> bool {
-        matches!(self.value, Source::Since(_))
-    }
-
     /// Returns whether the value is one of the calls in progress.
     pub fn is_path(&self) -> bool {
         matches!(self.value, Source::CallPath | Source::CallDepth)

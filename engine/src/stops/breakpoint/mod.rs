@@ -156,6 +156,8 @@ pub(crate) struct Exit {
     pub entry: LoadAddr,
     pub module: ModuleId,
     pub leaving: Leaving,
+    /// Whether calls of the function may end elsewhere, too: by a jump through a register.
+    pub may_jump: bool,
 }
 
 /// A condition and a message, parsed in the language of the location; parsed again on each bind.

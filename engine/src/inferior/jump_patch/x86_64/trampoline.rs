@@ -217,15 +217,15 @@ impl Builder {
             }
             let slots = self.slots(tracing);
             slots.fetch(&mut self.asm, (traced, values), frame, (none, deopt))?;
-            let known = |all: &[usize]| match moment.lacks_result() {
-                true => Vec::new(),
-                false => all.to_vec(),
+            let (numbers, captured): (&[usize], &[usize]) = match moment.lacks_result() {
+                true => (&[], &[]),
+                false => (&traced.late.returned_numbers, &traced.late.returned_values),
             };
-            for number in known(&traced.late.returned_numbers) {
+            for &number in numbers {
                 let at = values.numbers + 8 * number as i32;
                 emit_measured(&traced.measured[number], &mut self.asm, saved, at, deopt)?;
             }
-            for index in known(&traced.late.returned_values) {
+            for &index in captured {
                 self.asm.mov(rbx, ptr(rsp) + values.slot(index))?;
                 emit_captured(&traced.captured[index], &mut self.asm, saved, rbx, deopt)?;
             }
