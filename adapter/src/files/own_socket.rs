@@ -44,7 +44,7 @@ impl OwnSocket {
 
 impl Drop for OwnSocket {
     fn drop(&mut self) {
-        // Ends the wait if nobody has connected.
+        // A connection ends the wait of `OwnListener::accept`.
         let _ = UnixStream::connect(self.path());
     }
 }

@@ -121,7 +121,7 @@ pub fn folder(path: &Path) -> Result<(), Unusable> {
     Ok(())
 }
 
-/// Creates a private folder (0700) for temporary files, whatever the umask is; a drop removes it.
+/// Creates a temporary folder of mode 0700; the umask does not matter. The folder is removed when the value is dropped.
 ///
 /// # Errors
 /// It cannot be created.
