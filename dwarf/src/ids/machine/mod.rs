@@ -216,8 +216,9 @@ impl Machine {
         }
     }
 
-    /// Returns whether `memcmp` of the C libraries returns the difference of two bytes there, not only its sign:
-    /// glibc and musl do on x86-64, glibc does not on AArch64.
+    /// Returns whether `memcmp` of the C libraries mostly returns the difference of two bytes, not only its sign:
+    /// musl does on x86-64, and so does glibc on CPUs with AVX2; glibc does not on AArch64, and on other x86-64 CPUs
+    /// its result depends on the length.
     pub fn subtracts_bytes(self) -> bool {
         self == Machine::X86_64
     }

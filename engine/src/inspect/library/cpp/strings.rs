@@ -260,8 +260,9 @@ fn search(it: &Call<'_>, side: Side, fits: fn(&[u32], &[u32]) -> bool) -> Result
     Ok(it.number(u128::from(found.map_or(NPOS, |at| at as u64))))
 }
 
-/// Returns the result of `compare`. The standard fixes its sign. The value is that of the library's `memcmp` for
-/// bytes, which may be their difference, and of libstdc++ the difference of the lengths.
+/// Returns the result of `compare`. The standard fixes only its sign. Where two bytes differ, the program gets the
+/// value of its `memcmp`, which depends on the CPU: this is the most frequent one. Where one text begins with the
+/// other, libstdc++ subtracts the lengths.
 fn order(it: &Call<'_>, own: &[u32], other: &[u32]) -> Value {
     let (machine, name) = match &it.class.ty {
         Ty::Dwarf(class) => (class.module().machine(), Arc::from(&*class.ty.name)),
