@@ -109,6 +109,7 @@ mod rust_dynamic_calls;
 mod rust_expressions;
 mod rust_imports;
 mod rust_instances;
+mod rust_iterators;
 mod rust_patterns;
 mod rust_programs;
 mod rust_repeated_evaluations;

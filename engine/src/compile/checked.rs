@@ -99,6 +99,7 @@ fn is_value(kind: &Kind<'_>) -> bool {
             | Kind::Made(_)
             | Kind::Match(_)
             | Kind::Search(_)
+            | Kind::Iterate(_)
             | Kind::Bound(_)
             | Kind::Call(_)
     )
@@ -157,6 +158,7 @@ impl Compiler<'_> {
             Kind::Made(made) => self.made(made, of),
             Kind::Match(matching) => self.matched(matching, of),
             Kind::Search(search) => self.searched(search, &of.ty),
+            Kind::Iterate(_) => Err("a chain of iterators".into()),
             Kind::Bound(key) => self.bound_value(*key),
             Kind::Element(array, index, ty) => self.element_of(array, index, ty),
             Kind::Choice(condition, yes, no) => self.choice(condition, yes, no, of),

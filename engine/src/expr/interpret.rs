@@ -74,6 +74,7 @@ impl Evaluator<'_> {
             Kind::Made(made) => self.made(made, of),
             Kind::Match(matching) => self.matched(matching, of),
             Kind::Search(search) => self.searched(search, &of.ty),
+            Kind::Iterate(iteration) => self.iterated(iteration, &of.ty),
             Kind::Bound(key) => self.held(*key),
             Kind::AddressOf(to) if check::is_reference(&of.ty) => self.reference(to, of),
             _ => {
@@ -160,6 +161,7 @@ impl Evaluator<'_> {
             | Kind::Made(_)
             | Kind::Match(_)
             | Kind::Search(_)
+            | Kind::Iterate(_)
             | Kind::Bound(_)
             | Kind::Call(_) => self.loaded(of),
             Kind::Decay(inner) => self.address(inner),

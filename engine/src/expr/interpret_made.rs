@@ -93,7 +93,7 @@ impl Evaluator<'_> {
     }
 
     /// Returns an object of a type with these fields.
-    fn composed(
+    pub(super) fn composed(
         &self,
         ty: &Ty,
         variant: Option<&str>,

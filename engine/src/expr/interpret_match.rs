@@ -108,7 +108,7 @@ impl Evaluator<'_> {
     }
 
     /// Returns whether a test holds for a value, whose parts it binds.
-    fn holds_for(&mut self, test: &Test<'_>, value: &Value) -> Result<bool, Error> {
+    pub(super) fn holds_for(&mut self, test: &Test<'_>, value: &Value) -> Result<bool, Error> {
         let target = self.context.as_target();
         match test {
             Test::Always => Ok(true),

@@ -2,6 +2,7 @@
 //! interpreter and the compiler do arithmetic on typed bits.
 
 use super::ir_cpp::Cpp;
+use super::iteration::Iteration;
 use super::made::{Made, Match, Search};
 use super::tree::{Binary, Cast, Node, Order};
 use super::vectors::Each;
@@ -110,6 +111,8 @@ pub enum Kind<'t> {
     Match(Box<Match<'t>>),
     /// A search by a closure.
     Search(Box<Search<'t>>),
+    /// A chain of iterators.
+    Iterate(Box<Iteration<'t>>),
     /// The value that a pattern has bound, by its key.
     Bound(usize),
 }

@@ -213,6 +213,9 @@ impl Checker<'_> {
     ) -> Result<Vec<Candidate>, Stop<'t>> {
         let known = self.scope.functions(name).map_err(Stop::Wrong)?;
         let mut known: Vec<Candidate> = known.into_iter().map(Candidate::of).collect();
+        if known.is_empty() && self.language == Language::Rust {
+            known = self.associated_functions(name)?;
+        }
         let spaces = self.associated_names(name, arguments);
         let is_other = || match known.is_empty() {
             true => self.scope.find_type(name).is_some(),

@@ -36,6 +36,9 @@ impl Checker<'_> {
         returns: Option<&Ty>,
         node: &'t Node,
     ) -> Checked<'t> {
+        if let Some(iteration) = self.iteration(object, name, arguments, node)? {
+            return Ok(iteration);
+        }
         let of = self.check(object)?;
         let of = match self.is_arrow(object) {
             true => self.behind_arrow(of, node)?,

@@ -31,6 +31,7 @@ mod rust;
 mod rust_calls;
 mod rust_closures;
 mod rust_infer;
+mod rust_iterators;
 mod rust_made;
 mod rust_match;
 mod rust_parts;

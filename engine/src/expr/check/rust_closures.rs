@@ -15,10 +15,10 @@ use std::ops::Range;
 
 /// The error for a closure that is no argument of one of these methods.
 pub(super) const REFUSED: &str = "a closure has no code in the program; it is evaluated only in methods of `Option`, `Result` \
-     and a slice's `iter()`";
+     and iterators";
 
 /// A closure in an expression.
-struct Closure<'t> {
+pub(super) struct Closure<'t> {
     parameters: &'t [Pattern],
     body: &'t Node,
     node: &'t Node,
@@ -30,7 +30,7 @@ struct Held<'v> {
     ty: Ty,
 }
 
-fn closure(node: &Node) -> Option<Closure<'_>> {
+pub(super) fn closure(node: &Node) -> Option<Closure<'_>> {
     let tree::Kind::Rust(form) = &inner(node).kind else {
         return None;
     };
@@ -181,7 +181,7 @@ impl Checker<'_> {
         self.std_variant("Some", &[], Some(of), node)
     }
 
-    fn truth<'t>(&self, of: Expr<'t>, _: &'t Node) -> Checked<'t> {
+    pub(super) fn truth<'t>(&self, of: Expr<'t>, _: &'t Node) -> Checked<'t> {
         match rust_types::same(&of.ty, &rust::named("bool")) || of.is_late() {
             true => Ok(of),
             false => Err(super::rust_made::expected(&rust::named("bool"), &of)),
@@ -198,30 +198,38 @@ impl Checker<'_> {
         closure: &Closure<'t>,
         place: Option<&Place>,
     ) -> Result<(Test<'t>, Vec<Bound>, Expr<'t>), Stop<'t>> {
+        let places = place.map(std::slice::from_ref).unwrap_or_default();
+        let (mut tests, bound, body) = self.bodies(closure, places)?;
+        Ok((tests.pop().unwrap_or(Test::Always), bound, body))
+    }
+
+    /// Checks the body of a closure with its parameters bound to values of these types.
+    pub(super) fn bodies<'t>(
+        &self,
+        closure: &Closure<'t>,
+        places: &[Place],
+    ) -> Result<(Vec<Test<'t>>, Vec<Bound>, Expr<'t>), Stop<'t>> {
+        let (given, wanted) = (closure.parameters.len(), places.len());
+        if given != wanted {
+            let why = format!("expected a closure with {wanted} parameters, not {given}");
+            return Err(wrong(why, &closure.node.span));
+        }
         let mut bound = Vec::new();
-        let test = match (closure.parameters, place) {
-            ([], None) => Test::Always,
-            ([parameter], Some(place)) => match &parameter.kind {
+        let mut tests = Vec::new();
+        for (parameter, place) in closure.parameters.iter().zip(places) {
+            tests.push(match &parameter.kind {
                 // `|&x|` of a value that is looked at by reference.
                 PatternKind::Refer(inner) if place.is_behind_reference => {
                     let place = Place::of(place.ty.clone());
                     self.pattern(inner, &place, &mut bound)?
                 }
                 _ => self.pattern(parameter, place, &mut bound)?,
-            },
-            (given, _) => {
-                let wanted = usize::from(place.is_some());
-                let why = format!(
-                    "expected a closure with {wanted} parameters, not {}",
-                    given.len()
-                );
-                return Err(wrong(why, &closure.node.span));
-            }
-        };
+            });
+        }
         let before = self.known.bind(&bound);
         let body = self.in_arm(closure.body, &bound, |it, node| it.check(node));
         self.known.unbind(before);
-        Ok((test, bound, body?))
+        Ok((tests, bound, body?))
     }
 
     /// Returns a `match` with an arm for one variant, whose value the closure gets, and one for all

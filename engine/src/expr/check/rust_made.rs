@@ -87,7 +87,7 @@ pub(super) fn constant_part<'t>(of: &Expr<'t>, name: &str) -> Option<Expr<'t>> {
 }
 
 /// Returns whether the last component of a path begins with a capital, as types and variants do.
-fn is_capital(path: &str) -> bool {
+pub(super) fn is_capital(path: &str) -> bool {
     let head = path.split('<').next().unwrap_or_default();
     last_component(head).starts_with(char::is_uppercase)
 }

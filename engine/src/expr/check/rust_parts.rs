@@ -1,7 +1,7 @@
 //! Methods of Rust with rules of their own: `x.get(a..b)` of rows, the part if the row has it; `as_ref` of texts.
 
-use super::super::ir::{Expr, Kind};
-use super::super::tree::{self, Node, Order};
+use super::super::ir::{Expr, Kind, Overflow};
+use super::super::tree::{self, Binary, Node, Order};
 use super::rust_made::Access;
 use super::{Checked, Checker, Stop, rust, rust_types, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
@@ -26,11 +26,10 @@ impl Checker<'_> {
             }
             _ => return None,
         };
-        // That of `3..=2` is empty.
-        let tree::Kind::Range(from, to, false) = &inner(argument).kind else {
+        let tree::Kind::Range(from, to, inclusive) = &inner(argument).kind else {
             return None;
         };
-        let ends = (from.as_deref(), to.as_deref(), false);
+        let ends = (from.as_deref(), to.as_deref(), *inclusive);
         is_row(of, node).then(|| {
             let part = self.slice(object, ends, node)?;
             self.optional_part(part, argument, node)
@@ -39,14 +38,14 @@ impl Checker<'_> {
 
     /// Returns `Some(part)` if its ends are within the row, else `None`.
     fn optional_part<'t>(&self, part: Expr<'t>, range: &'t Node, node: &'t Node) -> Checked<'t> {
-        let Kind::Slice(row, ends, _) = &part.kind else {
+        let Kind::Slice(row, ends, inclusive) = &part.kind else {
             return Err(Stop::Needs(node));
         };
         let len = self.answer(row, "len", &[], node)?;
         let len = len.ok_or(Stop::Needs(node))?;
         // What is decided is known by its position afterwards: each condition has one of its own.
-        let compare = |a: &Expr<'t>, b: &Expr<'t>, at: &Expr<'t>| {
-            let kind = Kind::Compare(Order::Le, Box::new(a.clone()), Box::new(b.clone()));
+        let compare = |a: &Expr<'t>, order: Order, b: &Expr<'t>, at: &Expr<'t>| {
+            let kind = Kind::Compare(order, Box::new(a.clone()), Box::new(b.clone()));
             let span = at.span.clone();
             let test = Expr::new(kind, self.truth_type(), node);
             Box::new(Expr { span, ..test })
@@ -54,7 +53,20 @@ impl Checker<'_> {
         let zero = Expr::new(Kind::Constant(0), rust::named("usize"), node);
         let from = ends.from.as_ref().unwrap_or(&zero);
         let to = ends.to.as_ref().unwrap_or(&len);
-        let both = Kind::And(compare(to, &len, to), compare(from, to, from));
+        let (order, end) = match inclusive {
+            false => (Order::Le, to.clone()),
+            // The part of `3..=2` is empty.
+            true => {
+                let one = Expr::new(Kind::Constant(1), rust::named("usize"), node);
+                let (to, one) = (Box::new(to.clone()), Box::new(one));
+                let next = Kind::Arithmetic(Binary::Add, to, one, Overflow::Wraps);
+                (Order::Lt, Expr::new(next, rust::named("usize"), node))
+            }
+        };
+        let both = Kind::And(
+            compare(to, order, &len, to),
+            compare(from, Order::Le, &end, from),
+        );
         let is_there = Expr::new(both, self.truth_type(), range);
         let reference = self.reference_to(part.clone(), Access::Shared, node);
         let some = self.std_variant("Some", &[], Some(reference), node)?;

@@ -3,10 +3,13 @@
 
 use super::super::ir::{Expr, Storage};
 use super::super::tree::Node;
-use super::{Checker, names, rust_types};
+use super::rust_made::is_capital;
+use super::{Checker, Stop, names, rust_types};
 use crate::expr::constants::enumerator;
+use crate::expr::overload::Candidate;
 use crate::inspect::library;
 use crate::inspect::value::Ty;
+use crate::inspect::value::members::last_component;
 use dwarf::Language;
 use std::collections::BTreeMap;
 
@@ -22,6 +25,22 @@ fn spellings(place: &str) -> Vec<String> {
         }
         _ => vec![place.to_owned()],
     }
+}
+
+/// Returns the path around the last component of a function's name, whose type arguments may have paths.
+fn parent(name: &str) -> &str {
+    let mut depth = 0usize;
+    let mut colons = 0;
+    for (at, char) in name.char_indices().rev() {
+        match char {
+            '>' => depth += 1,
+            '<' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 => colons = at,
+            _ if colons > 0 => break,
+            _ => {}
+        }
+    }
+    name.get(..colons).unwrap_or_default()
 }
 
 /// Returns what is at the only place that exists in the first row with one; `None` if that row has several.
@@ -64,6 +83,45 @@ impl Checker<'_> {
             let ty = self.scope.find_type(place);
             ty.filter(|it| *it.strip().name() == *place)
         })
+    }
+
+    /// Returns the functions that a path through a type means: of a parameter of the generic function (`T::f`,
+    /// `<T as Trait>::f`), and those that the trait itself defines.
+    pub(super) fn associated_functions<'t>(&self, path: &str) -> Result<Vec<Candidate>, Stop<'t>> {
+        for name in self.through_type(path) {
+            let mut known = self.scope.functions(&name).map_err(Stop::Wrong)?;
+            // A module may have a generic function of that name.
+            if name.starts_with(last_component(path)) {
+                known.retain(|it| is_capital(parent(&it.function.name)));
+            }
+            if !known.is_empty() {
+                return Ok(known.into_iter().map(Candidate::of).collect());
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Returns the names that a function of a type has in the debug info, in the order in which they are looked for.
+    fn through_type(&self, path: &str) -> Vec<String> {
+        let Some((head, last)) = path.rsplit_once("::") else {
+            return Vec::new();
+        };
+        let qualified = head.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
+        let (typed, of_trait) = match qualified.and_then(|it| it.split_once(" as ")) {
+            Some((typed, of_trait)) => (typed.trim(), Some(of_trait.trim())),
+            None => (head, None),
+        };
+        let Some(ty) = self.type_meant(typed) else {
+            return Vec::new();
+        };
+        let ty = ty.strip().name();
+        match of_trait {
+            Some(of_trait) => vec![
+                format!("<{ty} as {of_trait}>::{last}"),
+                format!("{of_trait}::{last}<{ty}>"),
+            ],
+            None => vec![format!("{ty}::{last}"), format!("{last}<{ty}>")],
+        }
     }
 
     /// Returns what the path of a variant or struct in the debug info makes.

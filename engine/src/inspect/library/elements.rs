@@ -9,7 +9,7 @@ use crate::inspect::visualize::{self, Collection, CollectionKind, Item, View};
 use dwarf::LoadAddr;
 
 /// Maximum number of elements to examine.
-pub const SEARCHED: u64 = 1 << 16;
+pub const MAX_EXAMINED: u64 = 1 << 16;
 
 /// Maximum number of wrappers around a container: `std::stack`, `Cow`.
 const WRAPPERS: usize = 8;
@@ -25,18 +25,44 @@ pub enum Elements {
     All(Collection),
 }
 
-/// Returns the elements of a container, at most [`SEARCHED`].
+/// Returns the elements of a container, at most [`MAX_EXAMINED`].
 ///
 /// # Errors
 /// The value has none, or too many, or they cannot be read.
 pub fn elements(target: &dyn Target, value: &Value) -> Result<Vec<Value>, Error> {
     let elements = Elements::of(target, value)?;
-    if elements.len()? > SEARCHED {
-        let why = format!("cannot search more than {SEARCHED} elements");
+    if elements.len()? > MAX_EXAMINED {
+        let why = format!("cannot search more than {MAX_EXAMINED} elements");
         return Err(Error::Unsupported(why));
     }
     let items = elements.all(target)?.into_iter();
     Ok(items.map(|item| item.value).collect())
+}
+
+/// Returns the entries of a map: keys and values, at most [`MAX_EXAMINED`].
+///
+/// # Errors
+/// The value is no map, or has too many entries, or they cannot be read.
+pub fn entries(target: &dyn Target, value: &Value) -> Result<Vec<(Value, Value)>, Error> {
+    let items = Elements::of(target, value)?.all(target)?.into_iter();
+    let entries: Option<Vec<_>> = items.map(|it| Some((it.key?, it.value))).collect();
+    entries.ok_or_else(|| Error::eval(format!("`{}` is no map", value.ty.name())))
+}
+
+/// Returns contiguous elements: the address, the type of an element, and their number.
+///
+/// # Errors
+/// The value has none, or they are not in memory.
+pub fn row(target: &dyn Target, value: &Value) -> Result<(LoadAddr, Ty, u64), Error> {
+    let not_in_memory = || Error::eval("the elements are not in memory");
+    match Elements::of(target, value)? {
+        Elements::Row(at, element, len) => Ok((at, element, len)),
+        Elements::Array(place, element, len, _) => {
+            let at = Value::new(element.clone(), place).address();
+            Ok((at.ok_or_else(not_in_memory)?, element, len))
+        }
+        Elements::All(_) => Err(not_in_memory()),
+    }
 }
 
 /// Returns the error of elements whose size is unknown.
@@ -166,17 +192,17 @@ impl Elements {
         }
     }
 
-    /// Returns the first elements, at most [`SEARCHED`].
+    /// Returns the first elements, at most [`MAX_EXAMINED`].
     ///
     /// # Errors
     /// Cancelled, or they cannot be read.
     pub fn items(&self, target: &dyn Target) -> Result<Vec<Item>, Error> {
         if let Elements::All(all) = self {
-            let (items, lost) = all.items(target, 0..all.len.min(SEARCHED))?;
+            let (items, lost) = all.items(target, 0..all.len.min(MAX_EXAMINED))?;
             return lost.map_or(Ok(items), Err);
         }
         let mut items = Vec::new();
-        for index in 0..self.reach().min(SEARCHED) {
+        for index in 0..self.reach().min(MAX_EXAMINED) {
             if index % 1024 == 0 && target.cancelled() {
                 return Err(Error::Cancelled);
             }
@@ -189,16 +215,16 @@ impl Elements {
     /// Returns all elements.
     ///
     /// # Errors
-    /// There are more than [`SEARCHED`].
+    /// There are more than [`MAX_EXAMINED`].
     pub fn all(&self, target: &dyn Target) -> Result<Vec<Item>, Error> {
         match self.len()? {
-            len @ 0..=SEARCHED => {
+            len @ 0..=MAX_EXAMINED => {
                 let items = self.items(target)?;
                 debug_assert!(items.len() as u64 <= len);
                 Ok(items)
             }
             len => Err(Error::Unsupported(format!(
-                "cannot examine {len} elements: at most {SEARCHED}"
+                "cannot examine {len} elements: at most {MAX_EXAMINED}"
             ))),
         }
     }
@@ -218,7 +244,7 @@ impl Elements {
                 return Ok(Some(found));
             }
         } else {
-            for index in 0..most.min(SEARCHED) {
+            for index in 0..most.min(MAX_EXAMINED) {
                 if index % 1024 == 0 && target.cancelled() {
                     return Err(Error::Cancelled);
                 }
@@ -229,9 +255,9 @@ impl Elements {
             }
         }
         match most {
-            0..=SEARCHED => Ok(None),
+            0..=MAX_EXAMINED => Ok(None),
             len => Err(Error::eval(format!(
-                "not found among the first {SEARCHED} of {len} elements"
+                "not found among the first {MAX_EXAMINED} of {len} elements"
             ))),
         }
     }

@@ -21,7 +21,7 @@ pub use compare::{Comparison, active as variant, compare, is_none, is_text, part
 pub use contents::{Contents, contents};
 pub use cpp::iterators::{comparable as are_iterators, is_contiguous_iterator};
 pub use cpp::{MADE, PREPENDED, Part};
-pub use elements::elements;
+pub use elements::{MAX_EXAMINED, elements, entries, row};
 pub use method::Method;
 pub use method::referent as referent_type;
 pub use method::{function, has, method, names, truth};
