@@ -16,7 +16,8 @@ const MOST_WORDS: usize = 33;
 
 /// Returns how a copy of a program differs from it, outside of these ranges of memory. The stack, which
 /// differs most often, comes first; what of it is not in use is not compared (`has_red_zone`: the red zone
-/// is), nor what is not mapped in both. `others`: the stack pointers of the program's other threads. Where a stack differs, all
+/// is), nor what is not mapped in both. `others`: the stack pointers of the program's other threads, and those that
+/// ended threads have left. Where a stack differs, all
 /// words of stacks that do are looked for, up to a limit. The last word is that which tells the system calls apart that were
 /// made without a stop. Cost: that of reading all writable memory twice, about 1 ms for each 5 MB.
 pub fn of(

@@ -162,9 +162,20 @@ pub struct Log {
     /// The places in code where threads were interrupted for others.
     #[serde(skip)]
     places: BTreeSet<u64>,
+    /// The stacks of threads that have ended.
+    #[serde(skip)]
+    left_stacks: Vec<LeftStack>,
     /// Of the events.
     #[serde(skip)]
     bytes: usize,
+}
+
+/// The stack of a thread that has ended.
+struct LeftStack {
+    /// The stack pointer at the end of the thread.
+    sp: u64,
+    /// The events between which the thread has ended and the memory is the stack's.
+    events: Range<usize>,
 }
 
 impl Log {
@@ -176,8 +187,8 @@ impl Log {
     /// Counts again what was read of a file. Returns false if it is damaged.
     pub fn count_again(&mut self) -> bool {
         let events = std::mem::take(&mut self.events);
-        for event in &events {
-            self.note(event);
+        for (index, event) in events.iter().enumerate() {
+            self.note(index, event);
         }
         self.events = events;
         self.segments.count_again()
@@ -203,6 +214,14 @@ impl Log {
     /// Returns the places in code where threads were interrupted for others.
     pub fn places(&self) -> impl Iterator<Item = u64> {
         self.places.iter().copied()
+    }
+
+    /// Returns the stack pointers of the threads that have ended before an event, if their stacks are still
+    /// mapped.
+    pub fn left_stacks(&self, event: usize) -> impl Iterator<Item = u64> {
+        let left = self.left_stacks.iter();
+        let left = left.filter(move |it| it.events.contains(&event));
+        left.map(|it| it.sp)
     }
 
     /// Returns the thread that runs to an event, and the only one that does since the event before.
@@ -257,6 +276,7 @@ impl Log {
         self.events.clear();
         self.files.clear();
         self.places.clear();
+        self.left_stacks.clear();
         self.has_threads = false;
         self.segments.clear();
         self.bytes = 0;
@@ -269,11 +289,11 @@ impl Log {
             effect,
             hash: None,
         };
-        self.note(&event);
+        self.note(self.events.len(), &event);
         self.events.push(event);
     }
 
-    fn note(&mut self, event: &Event) {
+    fn note(&mut self, index: usize, event: &Event) {
         self.bytes += event.bytes();
         // Those that were there where the recording begins, are not created in it.
         let is_of_several = matches!(
@@ -283,6 +303,22 @@ impl Log {
         self.has_threads |= is_of_several;
         if let Effect::Preempt(place) = &event.effect {
             self.places.insert(place.registers.pc());
+        }
+        match event.effect {
+            Effect::ThreadExit { .. } => self.left_stacks.push(LeftStack {
+                sp: event.entry.sp,
+                events: index + 1..usize::MAX,
+            }),
+            Effect::Repeat { result: 0 } if event.entry.number == libc::SYS_munmap => {
+                let [start, len, ..] = event.entry.arguments;
+                let gone = start..start.saturating_add(len);
+                for left in &mut self.left_stacks {
+                    if left.events.end == usize::MAX && gone.contains(&left.sp) {
+                        left.events.end = index + 1;
+                    }
+                }
+            }
+            _ => {}
         }
     }
 

@@ -550,11 +550,13 @@ impl Recording {
     /// Returns how the shown replay differs from what was put aside, outside of these ranges of memory;
     /// `None`: they are the same.
     pub fn difference(&self, except: &[(LoadAddr, u64)], has_red_zone: bool) -> Option<OtherState> {
-        let (wanted, others): (&Tracee, _) = match &self.aside {
+        let (wanted, mut others): (&Tracee, _) = match &self.aside {
             Some(Some(replay)) => (&replay.running.tracee, replay.other_stacks()),
             Some(None) | None => (&self.recorder.running.tracee, self.recorder.other_stacks()),
         };
         let copy = self.shown.as_ref()?;
+        // What is traced and counted has written there, too.
+        others.extend(self.log().left_stacks(copy.next));
         let aside = self.aside.iter().flatten();
         let searches = aside.chain([copy]).filter_map(Replay::search_memory);
         let except: Vec<_> = except.iter().copied().chain(searches).collect();
