@@ -69,6 +69,10 @@ impl Debugger {
     /// with many messages is cheaper than many events.
     pub(crate) fn emit_console(&mut self, text: &str) {
         self.take_notices();
+        let text = self.travel.untold(text);
+        if text.is_empty() {
+            return;
+        }
         match self.client.events.back_mut() {
             Some(Event::Log(log)) if log.len() < MAX_LOG_EVENT_BYTES => log.push_str(text),
             _ => self.client.events.push_back(Event::Log(text.to_owned())),

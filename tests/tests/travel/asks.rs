@@ -203,6 +203,28 @@ fn tracepoints_tell_the_past() {
 }
 
 #[test]
+fn threads_that_have_ended_are_told_once() {
+    let fixture = Fixture::of("c/travel_ended.c");
+    let mut client = recorded(&fixture, "done");
+    let trace = json!({"logMessage": "{:trace count(), sum(left)}"});
+    let message = json!({"logMessage": "one has ended"});
+    let wanted = vec![("done", json!({})), ("deep", trace), ("end", message)];
+    client.set_breakpoints_with(&fixture, wanted);
+    for times in 1..=2 {
+        replay(&mut client);
+        client.expect_line(&fixture, "done");
+        let table = shown(&mut client, ":trace");
+        assert!(table.contains("300 hits"), "{table}");
+        let row = table.lines().last().map(str::trim).unwrap_or_default();
+        assert_eq!(row.split_whitespace().last(), Some("600"), "{table}");
+        let told = client.output("console");
+        assert_eq!(told.matches("one has ended").count(), 3 * times, "{told}");
+        assert!(!told.contains("a replay did not"), "{told}");
+    }
+    client.disconnect();
+}
+
+#[test]
 fn calls_and_assignments_in_the_past_change_nothing() {
     let fixture = Fixture::of("c/travel.c");
     let mut client = recorded(&fixture, "done");

@@ -16,6 +16,7 @@ mod rows;
 mod search;
 mod steps;
 mod stored;
+mod told;
 mod writes;
 
 use super::dispatch::Shown;

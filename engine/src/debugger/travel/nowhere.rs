@@ -94,6 +94,12 @@ impl Debugger {
     /// Gives up a way back, and says why: the place is shown that it began at.
     pub(super) fn fail_replay(&mut self, why: &str) -> Vote {
         self.emit(Event::Note(format!("{why}\n")));
+        if self.tells() {
+            // What this pass has recorded is a part, or too much.
+            self.restart_traces();
+            let text = "Tracepoints have recorded nothing: the replay has failed.\n";
+            self.emit(Event::Note(text.to_owned()));
+        }
         self.travel.writing = None;
         let before = if self.travel.search.is_some() {
             self.abandon_search()

@@ -4,6 +4,7 @@ use super::ShownStop;
 use super::nowhere::stop_again;
 use super::rows::Row;
 use super::steps::StepFrame;
+use super::told::Told;
 use super::writes::SearchedData;
 use crate::arch::watch::MAX_SLOTS;
 use crate::debugger::dispatch::Shown;
@@ -76,6 +77,8 @@ pub(super) struct Searching {
     pub found: Option<(StopReason, Shown)>,
     /// Those hits, once they are counted.
     pub later: Option<BTreeMap<BreakpointId, u64>>,
+    /// What its passes have told, if it is for that.
+    pub told: Told,
 }
 
 /// Returns what tells apart the line of a row, by the breakpoint that counts it.
@@ -141,6 +144,7 @@ impl Debugger {
             hits_there,
             found: None,
             later: None,
+            told: Told::default(),
         };
         // A step over the call that a pass ends behind is not compared: it may have changed data.
         let watches = self.stops.watches.all.values();
@@ -152,11 +156,6 @@ impl Debugger {
         }
         if searching.searched.skips_last {
             searching.search.skip_last();
-        }
-        if searching.search.goal == Goal::Tell {
-            for id in searching.hits.keys() {
-                self.stops.breakpoints.set_hits(*id, 0);
-            }
         }
         self.cancel_steps();
         self.clear_stop_state();
@@ -221,7 +220,10 @@ impl Debugger {
             targets.extend(near);
         }
         match self.tells() {
-            true => self.stops.breakpoints.set_silent(false),
+            true => {
+                self.begin_telling();
+                self.stops.breakpoints.set_silent(false);
+            }
             false => self.begin_counting(targets),
         }
         self.inferior.set_state(State::Running);
@@ -497,7 +499,7 @@ impl Debugger {
     }
 
     /// Returns whether the replay is for log messages and tracepoints.
-    fn tells(&self) -> bool {
+    pub(super) fn tells(&self) -> bool {
         let searching = self.travel.search.as_ref();
         searching.is_some_and(|it| it.search.goal == Goal::Tell)
     }
@@ -517,7 +519,6 @@ impl Debugger {
     /// As [`Debugger::go_back`].
     pub fn tell_past(&mut self, thread: ThreadId) -> Result<(), Error> {
         let (at, _) = self.begin_of_search(thread)?;
-        self.restart_traces();
         self.travel.behind = Behind::default();
         self.begin_search(thread, at, 0, Searched::of(Goal::Tell));
         Ok(())
