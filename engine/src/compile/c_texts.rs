@@ -132,7 +132,7 @@ impl Compiler<'_> {
                         // It is passed by its address.
                         other.place = RuntimeLocation::Bytes(Bytes::new(up_to_end(bytes)));
                     }
-                    self.compare_texts(order, &text, &other).map(Some)
+                    self.compare_c_texts(order, &text, &other).map(Some)
                 }
                 _ => Ok(None),
             },

@@ -30,6 +30,26 @@ impl Compiler<'_> {
         b: &RuntimeValue,
     ) -> Result<BoolExpr, NotCompilable> {
         let (a, b) = (self.text_within(a)?, self.text_within(b)?);
+        a.decided(&|a| {
+            b.decided(&|b| {
+                let compared = self.compare_two(order, a, b)?;
+                let both = has_text(a)?.and(has_text(b)?);
+                Ok(match order {
+                    Order::Ne => both.and(compared.not()).not(),
+                    _ => both.and(compared),
+                })
+            })
+        })
+    }
+
+    /// Compares texts as a function of C does, which reads what a null pointer points to.
+    pub(super) fn compare_c_texts(
+        &self,
+        order: Order,
+        a: &RuntimeValue,
+        b: &RuntimeValue,
+    ) -> Result<BoolExpr, NotCompilable> {
+        let (a, b) = (self.text_within(a)?, self.text_within(b)?);
         a.decided(&|a| b.decided(&|b| self.compare_two(order, a, b)))
     }
 
@@ -167,5 +187,16 @@ impl Compiler<'_> {
                 ))),
             },
         }
+    }
+}
+
+/// Returns whether a value has a text: a null pointer has none.
+fn has_text(value: &RuntimeValue) -> Result<BoolExpr, NotCompilable> {
+    match value.ty.shape() {
+        Shape::Pointer(of, PointerKind::Raw) if is_narrow(&of) => {
+            let (address, null) = (address_in(value)?, Int::Constant(0));
+            Ok(BoolExpr::compare(Order::Ne, false, address, null))
+        }
+        _ => Ok(BoolExpr::Constant(true)),
     }
 }

@@ -10,7 +10,7 @@ use crate::inspect::library::{self, Contents, Method};
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::Scalar;
 use crate::inspect::value::types::ArrayTy;
-use crate::inspect::value::{Value, ValueLocation};
+use crate::inspect::value::{PointerKind, Shape, Value, ValueLocation};
 use crate::inspect::visualize::{self, View};
 use dwarf::{Language, LoadAddr};
 use std::ops::Range;
@@ -296,6 +296,14 @@ impl Evaluator<'_> {
     ) -> Result<bool, Error> {
         let (x, y) = (self.interpret(a)?, self.interpret(b)?);
         let target = self.context.as_target();
+        // A null pointer has no text: it is neither equal to one nor before or after it.
+        for value in [&x, &y] {
+            if matches!(value.ty.shape(), Shape::Pointer(_, PointerKind::Raw))
+                && value.raw(target)? == 0
+            {
+                return Ok(order == Order::Ne);
+            }
+        }
         let text = |value: &Value| {
             let text = convert::string(target, value);
             let no_text = || error(format!("`{}` is no string", value.ty.name()), &of.span);
