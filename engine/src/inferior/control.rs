@@ -119,9 +119,18 @@ impl Inferior {
         (self.os.read_memory(at, &mut word) == 8).then(|| u64::from_le_bytes(word))
     }
 
-    /// Adds an owner to the site at an address. Returns false if no trap can be inserted there.
+    /// Adds an owner to the site at an address. Returns false if no trap can be inserted there. A breakpoint in
+    /// memory that the shown replay maps later gets its trap then.
     pub(crate) fn add_site(&mut self, addr: LoadAddr, owner: Owner) -> bool {
-        self.sites.add(addr, owner, &*self.os)
+        if self.sites.add(addr, owner, &*self.os) {
+            return true;
+        }
+        let is_mapped_later = matches!(owner, Owner::User(_))
+            && (self.os.mapped_later().iter()).any(|(start, end)| (*start..*end).contains(&addr));
+        if is_mapped_later {
+            self.await_mapping(addr, owner);
+        }
+        is_mapped_later
     }
 
     /// Sets the sites in the dynamic loader. Returns the former ones.
@@ -134,11 +143,13 @@ impl Inferior {
 
     /// Removes an owner from a site; with the last owner, the trap is removed.
     pub(crate) fn remove_site(&mut self, addr: LoadAddr, owner: Owner) {
+        self.missing.retain(|missing| *missing != (addr, owner));
         self.sites.remove(addr, owner, &*self.os);
     }
 
     /// Removes an owner from all its sites.
     pub(crate) fn remove_sites_of(&mut self, owner: Owner) {
+        self.missing.retain(|(_, of)| *of != owner);
         self.sites.remove_owner(owner, &*self.os);
     }
 

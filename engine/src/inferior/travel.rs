@@ -356,10 +356,15 @@ impl Inferior {
 
     /// Adds a site to a replay, as soon as its memory is mapped.
     pub(crate) fn add_site_later(&mut self, addr: LoadAddr, owner: Owner) {
-        if !self.add_site(addr, owner) {
-            self.missing.push((addr, owner));
-            self.os.see_mappings();
+        if !self.sites.add(addr, owner, &*self.os) {
+            self.await_mapping(addr, owner);
         }
+    }
+
+    /// Adds a site to a replay once its memory is mapped.
+    pub(super) fn await_mapping(&mut self, addr: LoadAddr, owner: Owner) {
+        self.missing.push((addr, owner));
+        self.os.see_mappings();
     }
 
     /// Adds the sites whose memory was not mapped before, and those that a mapping has covered: a loader maps
@@ -367,7 +372,7 @@ impl Inferior {
     pub(crate) fn add_missing_sites(&mut self) {
         self.sites.plant_covered(&*self.os);
         for (addr, owner) in std::mem::take(&mut self.missing) {
-            if !self.add_site(addr, owner) {
+            if !self.sites.add(addr, owner, &*self.os) {
                 self.missing.push((addr, owner));
             }
         }

@@ -37,6 +37,21 @@ fn end_and_the_stops_before_are_printed() {
     assert_eq!(values(&text, "total"), expected, "{text}");
 }
 
+#[test]
+fn functions_of_libraries_are_hit() {
+    let fixture = Fixture::of("c/record/stored.c");
+    let (_folder, file) = place_for_file();
+    record(&file, &[fixture.program.as_os_str(), "crash".as_ref()]);
+    let text = printed(&file, &["--break", "fgets", "--break", "mkstemp"]);
+    for function in ["fgets", "mkstemp"] {
+        let hits = text.lines().filter(|it| {
+            let frame = it.trim_start().strip_prefix("#0 ");
+            frame.is_some_and(|it| it.contains(function))
+        });
+        assert_eq!(hits.count(), 1, "{function}: {text}");
+    }
+}
+
 /// Returns the values of an expression in what was printed.
 fn values<'a>(text: &'a str, expression: &str) -> Vec<&'a str> {
     let begin = format!("  {expression} = ");
