@@ -7,6 +7,7 @@ use super::lower::Compiler;
 use super::numbers::{float_at, int_of, width};
 use super::set::{self, Uses, Work};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, check, registers};
+use crate::arch::Arch;
 use crate::expr::Expression;
 use crate::expr::check::scalar;
 use crate::expr::query::{Aggregate, Query, Scale, Source, Subject, Table};
@@ -251,6 +252,11 @@ fn is_captured(subject: &Subject) -> bool {
 }
 
 impl Traced {
+    /// Returns whether programs can record by themselves on this processor.
+    pub(crate) fn is_possible(arch: Arch) -> bool {
+        set::check_tracing(arch).is_ok()
+    }
+
     /// Compiles a query in `scope`.
     ///
     /// # Errors

@@ -4,17 +4,18 @@ use super::mark::MarkCode;
 use crate::arch::Arch;
 use crate::arch::body::Leaving;
 use crate::compile::{
-    Calls, CodeScope, Measured, NotCompilable, Presence, RuntimeLocation, RuntimeValue, Traced,
+    Calls, Captured, CodeScope, Measured, NotCompilable, Presence, RuntimeLocation, RuntimeValue,
+    Traced,
 };
 use crate::debugger::Debugger;
 use crate::expr::check::scalar;
-use crate::expr::query::{Query, SiteQuery};
+use crate::expr::query::{Query, Returning, SiteQuery, Subject};
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::jump_patch::call_paths::PathSite;
 use crate::inferior::jump_patch::install::Refusal;
 use crate::inferior::jump_patch::trace_area::{Keep, Layout, TraceArea};
 use crate::inferior::jump_patch::trampoline::{Moment, Tracing};
-use crate::inspect::abi::{self, Class, Returning};
+use crate::inspect::abi::{self, Class};
 use crate::inspect::value::Ty;
 use dwarf::{LoadAddr, TypeId};
 use std::rc::Rc;
@@ -208,8 +209,28 @@ impl Debugger {
         let memory = self.inferior.memory();
         let scope = CodeScope::at(&self.images.modules, Some(&memory), entry, hidden);
         let (language, parameters) = scope.parameters();
-        let is_returning = self.return_type_at(entry).is_none_or(|it| it.is_some());
-        let own = Rc::new(SiteQuery::new(query, &parameters, is_returning, language));
+        // Calls that are timed make no stop for what only the debugger can read, unless that is wished.
+        let avoids_stops =
+            query.times_calls() && !query.with_traps && Traced::is_possible(self.inferior.arch);
+        let parameter = |name: &String| {
+            let value = Subject::parameter(name, language)?;
+            if !avoids_stops || is_captured(&value, &scope) {
+                return Some(value);
+            }
+            let address = Subject::address_of_parameter(name, language);
+            Some(
+                address
+                    .filter(|it| is_captured(it, &scope))
+                    .unwrap_or(value),
+            )
+        };
+        let parameters: Vec<Subject> = parameters.iter().filter_map(parameter).collect();
+        let returning = match self.return_type_at(entry) {
+            Some(None) => Returning::Nothing,
+            _ if avoids_stops && self.returned_at(entry).is_err() => Returning::Unread,
+            _ => Returning::Value,
+        };
+        let own = Rc::new(SiteQuery::new(query, &parameters, returning));
         let state = self.traces.0.get_mut(&id)?;
         state.sites.insert(entry, own.clone());
         Some(own)
@@ -249,10 +270,10 @@ impl Debugger {
         let arch: Arch = self.inferior.arch;
         let returning = match scalar(&ty) {
             Some(_) => abi::returning(arch, &ty, function.language),
-            None => Returning::Unknown,
+            None => abi::Returning::Unknown,
         };
         let place = match &returning {
-            Returning::Registers(parts) => match &parts[..] {
+            abi::Returning::Registers(parts) => match &parts[..] {
                 [part] if part.class == Class::Integer => {
                     let register = arch.convention().integer_results.first();
                     register.map(|register| RuntimeLocation::Register(*register, 0))
@@ -267,4 +288,10 @@ impl Debugger {
             None => Err("what the function returns is not in one register".into()),
         }
     }
+}
+
+/// Returns whether the program can record a value by itself.
+fn is_captured(subject: &Subject, scope: &CodeScope<'_>) -> bool {
+    let expression = subject.expression();
+    expression.is_some_and(|it| Captured::compile(it, scope).is_ok())
 }

@@ -9,7 +9,7 @@ mod at_site;
 mod parse;
 mod split;
 
-pub use at_site::{NOTHING, SiteQuery};
+pub use at_site::{NOTHING, Returning, SiteQuery};
 
 use super::Expression;
 
@@ -197,6 +197,12 @@ impl Query {
         let is_of_call =
             |it: &Subject| it.is_late() || it.is_path() || matches!(it.value, Source::Nothing);
         self.subjects().any(is_of_call)
+    }
+
+    /// Returns whether the durations of calls are recorded.
+    pub fn times_calls(&self) -> bool {
+        self.subjects()
+            .any(|it| matches!(it.value, Source::Elapsed))
     }
 
     /// Returns whether the time of a hit or a call is recorded.

@@ -10,7 +10,7 @@ use super::trampoline_tests::{CODES, condition, machine, run};
 use crate::compile::tests::machine::{At, Machine};
 use crate::compile::tests::random::Random;
 use crate::compile::{NEVER, Traced};
-use crate::expr::query::{Query, SiteQuery};
+use crate::expr::query::{Query, Returning, SiteQuery};
 use crate::os::{nanoseconds_per_tick, own_code, ticks};
 use dwarf::LoadAddr;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ impl Case {
         let layout = Layout::of(&traced, Keep::of(&query), 1);
         let (shared, at, map) = own_code::shared(layout.len as usize);
         let at = LoadAddr(at);
-        let query = Rc::new(SiteQuery::new(&query, &[], true, machine.language));
+        let query = Rc::new(SiteQuery::new(&query, &[], Returning::Value));
         let site = (LoadAddr(0), String::new());
         Case {
             area: TraceArea::new(site, (query, traced), layout, at, shared),
