@@ -138,7 +138,11 @@ pub(super) fn check_in_frame(
 fn check(breakpoint: &Breakpoint, modules: &Modules) -> Checked {
     let program = &breakpoint.program;
     let mut expressions: Vec<(Role, &Expression)> = Vec::new();
-    expressions.extend(program.condition.iter().map(|it| (Role::Condition, &**it)));
+    let of_condition = match program.trace {
+        Some(_) => Role::Filter,
+        None => Role::Condition,
+    };
+    expressions.extend(program.condition.iter().map(|it| (of_condition, &**it)));
     for segment in program.message.iter().flat_map(|it| it.iter()) {
         if let Segment::Value(expression) = segment {
             expressions.push((Role::LogMessage, expression));

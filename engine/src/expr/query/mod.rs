@@ -8,6 +8,7 @@
 mod at_site;
 mod parse;
 mod split;
+pub(crate) mod words;
 
 pub use at_site::{NOTHING, Returning, SiteQuery};
 

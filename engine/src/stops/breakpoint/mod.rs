@@ -116,6 +116,8 @@ pub struct BreakpointInfo {
     pub bound_addresses: usize,
     /// Whether it was reached while its condition was false.
     pub was_passed: bool,
+    /// Whether no loaded module has the names that its condition, message or query mentions.
+    pub lacks_names: bool,
 }
 
 /// What a breakpoint is set on.
@@ -407,6 +409,7 @@ impl Breakpoint {
                 address: bound.addr,
             }),
             bound_addresses: self.bound.len() - self.lacking.len().min(self.bound.len()),
+            lacks_names: matches!(self.names, Names::Unknown(_)),
             was_passed: self.was_passed,
         }
     }

@@ -6,6 +6,7 @@ use crate::expr::check::{self, Leaf};
 use crate::expr::evaluate::DEREFERENCES;
 use crate::expr::header_constants;
 use crate::expr::ir::Storage;
+use crate::expr::query::words::why_no_value;
 use crate::expr::tree::Node;
 use crate::expr::types::named_by;
 use crate::expr::{Expression, InlinedFunction, Meaning, NameRef, ResolvedFunction, nearest};
@@ -68,12 +69,14 @@ pub(crate) enum Role {
     Condition,
     LogMessage,
     Trace,
+    /// The condition of a tracepoint.
+    Filter,
 }
 
 impl Role {
     fn name(self) -> &'static str {
         match self {
-            Role::Condition => "condition",
+            Role::Condition | Role::Filter => "condition",
             Role::LogMessage => "log message",
             Role::Trace => "tracepoint",
         }
@@ -81,7 +84,7 @@ impl Role {
 
     pub(crate) fn problem_kind(self) -> ProblemKind {
         match self {
-            Role::Condition => ProblemKind::Condition,
+            Role::Condition | Role::Filter => ProblemKind::Condition,
             Role::LogMessage => ProblemKind::LogMessage,
             Role::Trace => ProblemKind::Trace,
         }
@@ -152,7 +155,7 @@ impl NameScope<'_> {
 
     /// Returns the error for the first unknown name, or else for the first mistake.
     pub(crate) fn wrong_in(&self, role: Role, expression: &Expression) -> Option<Wrong> {
-        let is_condition = role == Role::Condition;
+        let is_condition = matches!(role, Role::Condition | Role::Filter);
         self.lacks_code.set(false);
         if expression.is_known(self, is_condition) {
             return None;
@@ -160,24 +163,31 @@ impl NameScope<'_> {
         let language = expression.language();
         let mentioned = expression.mentioned();
         let (what, text) = (role.name(), expression.text());
-        Some(
-            match mentioned.iter().find(|it| !self.may_know(it, language)) {
-                Some(wrong) => Wrong {
-                    text: format!(
-                        "{what} `{text}`: {} (unless a library loaded later defines it)",
-                        self.no_such(wrong)
-                    ),
-                    mistake: None,
-                },
-                None => Wrong {
-                    text: format!(
-                        "{what} `{text}`: {}",
-                        expression.mistake(self, is_condition)?
-                    ),
-                    mistake: Some(role.problem_kind()),
-                },
+        let wrong = mentioned.iter().find(|it| !self.may_know(it, language));
+        let is_traced = matches!(role, Role::Trace | Role::Filter);
+        let word = wrong.filter(|_| is_traced);
+        if let Some(why) = word.and_then(|it| why_no_value(it.name, role == Role::Filter)) {
+            return Some(Wrong {
+                text: format!("{what} `{text}`: {why}"),
+                mistake: Some(role.problem_kind()),
+            });
+        }
+        Some(match wrong {
+            Some(wrong) => Wrong {
+                text: format!(
+                    "{what} `{text}`: {} (unless a library loaded later defines it)",
+                    self.no_such(wrong)
+                ),
+                mistake: None,
             },
-        )
+            None => Wrong {
+                text: format!(
+                    "{what} `{text}`: {}",
+                    expression.mistake(self, is_condition)?
+                ),
+                mistake: Some(role.problem_kind()),
+            },
+        })
     }
 
     fn no_such(&self, wrong: &NameRef<'_>) -> String {

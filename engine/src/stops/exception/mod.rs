@@ -326,6 +326,7 @@ impl Exceptions {
             place: None,
             bound_addresses: places,
             was_passed: false,
+            lacks_names: false,
         })
     }
 }
