@@ -216,7 +216,8 @@ unsafe fn child_failed(report: i32, stage: Stage) -> ! {
     }
 }
 
-fn exec_message(path: &Path, error: &io::Error) -> String {
+/// Returns why a program cannot be executed, and the remedy.
+pub(super) fn exec_message(path: &Path, error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EACCES) => {
             "not executable (permission denied); run `chmod +x`, or set `program` to the built \

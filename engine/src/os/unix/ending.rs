@@ -29,6 +29,9 @@ static PASSES_INTERRUPT: AtomicBool = AtomicBool::new(false);
 /// Whether a SIGINT for the debuggee was received.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
+/// Whether a SIGINT was received.
+static WAS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
 /// Lets the first SIGINT be for the debuggee, as without a debugger: it does not request the end of this
 /// process ([`take_interrupt`]); the second one does.
 pub fn pass_first_interrupt() {
@@ -50,6 +53,28 @@ pub fn end_signal() -> Option<Signal> {
     match RECEIVED.load(Ordering::Relaxed) {
         0 => None,
         signal => Some(Signal(signal)),
+    }
+}
+
+/// Returns whether this process has received a SIGINT, for the debuggee or for itself.
+pub fn was_interrupted() -> bool {
+    WAS_INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Ends this process by SIGINT: shells go on after a program that has handled the key, and not after one that it has
+/// ended. To be called when nothing is left to do.
+pub fn end_as_interrupted() -> ! {
+    let interrupt = start::signal_set(&[libc::SIGINT]);
+    // SAFETY: system calls on integers and a live set.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_DFL);
+        libc::kill(libc::getpid(), libc::SIGINT);
+        libc::pthread_sigmask(
+            libc::SIG_UNBLOCK,
+            &raw const interrupt,
+            std::ptr::null_mut(),
+        );
+        libc::_exit(128 + libc::SIGINT)
     }
 }
 
@@ -143,6 +168,9 @@ fn await_signal(waker: &Waker) {
         while unsafe { libc::sigwait(&raw const signals, &raw mut signal) } != 0 {}
         if signal == front::INTERRUPT {
             signal = libc::SIGINT;
+        }
+        if signal == libc::SIGINT {
+            WAS_INTERRUPTED.store(true, Ordering::Relaxed);
         }
         if signal != libc::SIGINT || !PASSES_INTERRUPT.swap(false, Ordering::Relaxed) {
             break;

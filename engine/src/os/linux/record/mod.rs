@@ -22,6 +22,7 @@ mod faults;
 mod file;
 mod filter;
 mod hash;
+mod interrupts;
 mod log;
 mod mapping;
 mod own;
@@ -72,7 +73,7 @@ pub(super) const OWN_CALL: LoadAddr = LoadAddr(scratch::CALL);
 /// The program cannot be run, or the system refuses to record it.
 pub fn record(launch: &Launch, hashes: HashEvents, save: Option<&SaveTo>) -> Result<Report, Error> {
     let fail = |error| failure(launch, &error);
-    timer::outlive_interrupts().map_err(fail)?;
+    interrupts::outlive().map_err(fail)?;
     let processors = Processors::of(0).map_err(fail)?;
     Processors::current().set_for(0);
     let report = record_here(launch, hashes, save, &processors);
@@ -130,6 +131,7 @@ fn record_here(
     let fail = |error| failure(launch, &error);
     let head = start::start(launch)?;
     let pid = head.pid;
+    interrupts::are_for(pid);
     let recorder = Recorder::new(head, hashes, processors.clone(), launch.chaos);
     let recorded = recorder.and_then(|mut recorder| {
         recorder.keeps_ending = save.is_some();
@@ -142,7 +144,7 @@ fn record_here(
         unsafe { libc::kill(pid, libc::SIGKILL) };
         fail(error)
     })?;
-    timer::end_by_interrupts().map_err(fail)?;
+    interrupts::end_this().map_err(fail)?;
     let is_checked = hashes == HashEvents::Often;
     let mut checked = is_checked.then(|| check(&recorded));
     let saved = save.map(|to| save_to(&mut recorded, to));

@@ -10,6 +10,7 @@ use super::tracee::{Stop, Tracee, gone};
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::os::linux::injection::Injection;
+use crate::os::linux::launch::exec_message;
 use dwarf::LoadAddr;
 use std::ffi::CString;
 use std::io::{self, Read};
@@ -86,7 +87,10 @@ pub fn start(launch: &Launch) -> Result<Tracee, Error> {
             stop if stop.is_end() => {
                 let mut code = [0; 4];
                 let reason = match error_read.read_exact(&mut code) {
-                    Ok(()) => io::Error::from_raw_os_error(i32::from_le_bytes(code)).to_string(),
+                    Ok(()) => {
+                        let error = io::Error::from_raw_os_error(i32::from_le_bytes(code));
+                        exec_message(&path, &error)
+                    }
                     Err(_) => "it ended before it ran; check its working directory".to_owned(),
                 };
                 return Err(fail(reason));

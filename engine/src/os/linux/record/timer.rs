@@ -13,37 +13,6 @@ pub const INTERVAL: Duration = Duration::from_millis(25);
 
 extern "C" fn nothing(_: libc::c_int) {}
 
-/// Lets the keys by which a terminal ends programs reach only the recorded one, which may handle them: its
-/// recording is reported and written afterwards. Programs that this one executes are ended by them.
-///
-/// # Errors
-/// The system refuses, which it does not for these signals.
-pub fn outlive_interrupts() -> io::Result<()> {
-    let action = SigAction::new(
-        SigHandler::Handler(nothing),
-        SaFlags::empty(),
-        SigSet::empty(),
-    );
-    for signal in [Signal::SIGINT, Signal::SIGQUIT] {
-        // SAFETY: the handler does nothing.
-        unsafe { sigaction(signal, &action)? };
-    }
-    Ok(())
-}
-
-/// Lets those keys end this process: the recorded program has ended.
-///
-/// # Errors
-/// As [`outlive_interrupts`].
-pub fn end_by_interrupts() -> io::Result<()> {
-    let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-    for signal in [Signal::SIGINT, Signal::SIGQUIT] {
-        // SAFETY: no handler is set.
-        unsafe { sigaction(signal, &action)? };
-    }
-    Ok(())
-}
-
 /// Ends waits of this thread until it is dropped.
 pub struct Ticks(#[expect(dead_code, reason = "its end is the end of the ticks")] Timer);
 
