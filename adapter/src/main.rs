@@ -209,5 +209,8 @@ fn main() -> ExitCode {
         }
     };
     engine::finish_cache_writes(CACHE_WRITE_TIMEOUT);
+    if engine::os::was_interrupted() && code == ExitCode::from(run::INTERRUPTED) {
+        engine::os::end_as_interrupted();
+    }
     code
 }

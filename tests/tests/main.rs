@@ -20,6 +20,7 @@ mod calls_and_breakpoints;
 mod class_hierarchies;
 mod client_habits;
 mod clients;
+mod command_lines;
 mod condition_calls;
 mod condition_names;
 mod console;

@@ -56,6 +56,117 @@ fn a_program_is_traced_to_its_end() {
 }
 
 #[test]
+fn null_pointers_have_no_text() {
+    let fixture = Fixture::of("c/null_texts.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    for (condition, hits) in [
+        ("name == \"odd\"", "500"),
+        ("name != \"odd\"", "500"),
+        ("\"even\" == name", "400"),
+        ("name < \"f\"", "400"),
+        ("!(name >= \"a\")", "100"),
+    ] {
+        let query = format!("count() where {condition}");
+        let (code, shown, errors) = output(&["look", &query, "--", program]);
+        assert_eq!((code, errors.as_str()), (Some(0), ""), "{shown}");
+        let last = shown.lines().last().map(str::trim);
+        assert_eq!(last, Some(hits), "{condition}: {shown}");
+        assert!(!shown.contains("missing"), "{condition}: {shown}");
+    }
+}
+
+#[test]
+fn timed_calls_make_no_stop_for_their_arguments() {
+    let fixture = Fixture::of("cpp/timed_arguments.cpp");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("calls.json");
+    let path = file.to_str().expect("UTF-8");
+    let arguments = ["--calls", "weighed*", "--perfetto", path, "--", program];
+    let (code, shown, errors) = output(&arguments);
+    assert_eq!((code, errors.as_str()), (Some(0), ""), "{shown}");
+    assert!(!shown.contains("evaluated by the debugger"), "{shown}");
+    let events = std::fs::read_to_string(&file).expect("a timeline");
+    let events: Value = serde_json::from_str(&events).expect("JSON");
+    let events = events["traceEvents"].as_array().expect("events");
+    assert_eq!(events.len(), 1000);
+    for (nth, event) in events.iter().enumerate() {
+        let arguments = event["args"]["arguments"].as_str().expect("a text");
+        let (holder, factor) = arguments.split_once(", ").expect("two");
+        assert!(holder.starts_with("holder = 0x"), "{arguments}");
+        assert_eq!(factor, format!("factor = {nth}"));
+        assert_eq!(event["args"]["returned"], (3 * nth).to_string());
+    }
+    // If it is wished, or nothing is timed, they are read.
+    for query in [
+        "elapsed, arguments keep 1 with traps",
+        "arguments, returned keep 1",
+    ] {
+        let (_, shown, _) = output(&["weighed", query, "--", program]);
+        assert!(shown.contains("weight = 3"), "{shown}");
+    }
+}
+
+#[test]
+fn queries_that_cannot_be_recorded_run_nothing() {
+    let fixture = Fixture::of("c/null_texts.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    for (query, why) in [
+        ("count() where elapsed > 1000", "known when a call returns"),
+        ("count() where returned < 0", "known when a call returns"),
+        ("count() by returned == 0", "use `returned` alone"),
+        ("sum(returned.n)", "use `returned` alone"),
+        ("max(elapsed / 1000)", "use `elapsed` alone"),
+        ("count() where call_depth > 1", "no part of a condition"),
+        ("count() where thread == 1", "`$thread`"),
+        ("count(nth)", "takes no value"),
+        ("count() by nosuch", "no variable `nosuch`"),
+        ("count() where nosuch > 3", "no variable `nosuch`"),
+        ("count() where nosuch(nth)", "no function `nosuch`"),
+        ("nosuch, nth", "no variable `nosuch`"),
+        ("sum(nth) where name->n > 3", "name"),
+        ("count( by", "expected `)`"),
+    ] {
+        let (code, shown, errors) = output(&["look", query, "--", program]);
+        assert_eq!((code, shown.as_str()), (Some(2), ""), "{query}: {errors}");
+        let first = errors.lines().next().unwrap_or_default();
+        assert!(
+            first.starts_with("stillpoint: look: ") && first.contains(why),
+            "{query}: {errors}"
+        );
+    }
+    // A library that is loaded later may have the name.
+    let (code, shown, errors) = output(&["--pending", "look", "count() by nosuch", "--", program]);
+    assert_eq!((code, errors.as_str()), (Some(0), ""), "{shown}");
+    assert!(shown.contains("1,000 hits are missing"), "{shown}");
+}
+
+#[test]
+fn files_that_cannot_be_written_run_nothing() {
+    let fixture = Fixture::of("c/null_texts.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().to_str().expect("UTF-8");
+    for option in ["--flame", "--perfetto"] {
+        for file in [format!("{folder}/none/calls"), folder.to_owned()] {
+            let arguments = [option, &file, "--calls", "look", "--", program];
+            let (code, shown, errors) = output(&arguments);
+            assert_eq!((code, shown.as_str()), (Some(2), ""), "{errors}");
+            assert!(
+                errors.starts_with(&format!("stillpoint: cannot write {file}: ")),
+                "{errors}"
+            );
+        }
+    }
+    // A file that exists is left as it is if nothing is run.
+    let file = format!("{folder}/kept.svg");
+    std::fs::write(&file, "before").expect("a file");
+    let (code, ..) = output(&["--flame", &file, "--calls", "nosuch", "--", program]);
+    assert_eq!(code, Some(2));
+    assert_eq!(std::fs::read_to_string(&file).expect("the file"), "before");
+}
+
+#[test]
 fn records_are_printed_as_lines() {
     let fixture = Fixture::of("c/traces.c");
     let program = fixture.program.to_str().expect("UTF-8");
@@ -239,7 +350,7 @@ fn calls_are_a_tree_a_flame_graph_and_a_timeline() {
         "1",
     ];
     let (code, _, errors) = output(&nowhere);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(
         errors.contains("cannot write /no/such/folder.svg"),
         "{errors}"

@@ -1,5 +1,6 @@
 //! Advice for command lines as people write them for other debuggers.
 
+use crate::files::kind::{FileKind, kind_of};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -32,6 +33,27 @@ pub fn advice(arguments: &[OsString]) -> Option<String> {
                 quoted(program)
             ))
         }
+        [file] | [file, _] if let Some(kind) = meant_file(file) => Some(match kind {
+            FileKind::Core => format!("to look at a core file: `stillpoint core {}`", quoted(&words)),
+            FileKind::Recording => {
+                format!("to look at a recording: `stillpoint replay {}`", quoted(&words))
+            }
+        }),
+        ["ps" | "dump" | "traceinfo" | "pack" | "sources", ..] => Some(
+            "a recording has one program, and `stillpoint replay FILE` shows where it ends; processes that run are \
+             shown by `ps`, and traced by `stillpoint trace PLACE --pid PID`"
+                .to_owned(),
+        ),
+        ["-f" | "-e" | "-o" | "-c" | "-ff" | "-tt" | "-T" | "strace" | "ltrace" | "perf", ..] => Some(
+            "system calls are not printed here; what functions and lines do: `stillpoint trace PLACE QUERY -- PROGRAM`, \
+             and the system calls of a run: `stillpoint record -o FILE PROGRAM`, then `:recording calls` in an editor"
+                .to_owned(),
+        ),
+        ["break" | "b" | "tbreak", place, program @ ..] => {
+            let program = if program.is_empty() { "PROGRAM".to_owned() } else { quoted(program) };
+            let place = quoted(&[place]);
+            Some(format!("to see the stops at a place: `stillpoint run --break {place} {program}`"))
+        }
         [program, ..] if is_program(program) => Some(format!(
             "to debug a program: `stillpoint run {}`",
             quoted(&words)
@@ -45,6 +67,20 @@ fn attach(pid: &str) -> String {
         "to trace a running process: `stillpoint trace PLACE --pid {pid}`; to stop it, attach from an editor \
          (docs/editors.md: `\"request\": \"attach\", \"pid\": {pid}`) or an agent (`stillpoint mcp`)"
     )
+}
+
+/// Returns what a word names, by the file or, if there is none, by its name.
+fn meant_file(word: &str) -> Option<FileKind> {
+    let path = Path::new(word);
+    if path.exists() {
+        return kind_of(path);
+    }
+    let is_core = word == "core" || word.starts_with("core.") || word.ends_with(".core");
+    match path.extension().and_then(|it| it.to_str()) {
+        _ if is_core => Some(FileKind::Core),
+        Some("rec") => Some(FileKind::Recording),
+        _ => None,
+    }
 }
 
 /// Returns whether a word names a program rather than a command.
@@ -71,6 +107,19 @@ mod tests {
             (
                 "trace main 'count() by x' ./prog",
                 Some("`stillpoint trace main 'count() by x' -- ./prog`"),
+            ),
+            ("prog.core", Some("`stillpoint core prog.core`")),
+            (
+                "core.4711 ./prog",
+                Some("`stillpoint core core.4711 ./prog`"),
+            ),
+            ("crash.rec", Some("`stillpoint replay crash.rec`")),
+            ("ps", Some("`stillpoint replay FILE`")),
+            ("-f ./prog", Some("`stillpoint trace PLACE")),
+            ("-e openat ./prog", Some("`stillpoint record -o FILE")),
+            (
+                "break main ./prog",
+                Some("`stillpoint run --break main ./prog`"),
             ),
             ("no_such_command", None),
         ] {

@@ -2,8 +2,9 @@
 //! it do the same.
 
 use crate::config::any_seed;
+use crate::files::output;
 use crate::files::recordings::{self, MOST_MEGABYTES, size};
-use crate::frontends::run::{NOT_STARTED, program};
+use crate::frontends::run::{INTERRUPTED, NOT_STARTED, USAGE, program};
 use clap::Args;
 use engine::os::host;
 use engine::os::recording::{Check, HashEvents, ProgramEnd, Report, SaveTo, Saved};
@@ -43,6 +44,10 @@ const NOT_WRITTEN: u8 = 1;
 
 /// Records a program. Returns its exit status; [`DIFFERENT`] if a replay was not like its recording.
 pub fn record(options: Options) -> ExitCode {
+    if let Some(Err(why)) = options.output.as_deref().map(output::check) {
+        complain!("stillpoint: {why}");
+        return ExitCode::from(USAGE);
+    }
     let mut command = options.command.into_iter();
     let program = command.next().unwrap_or_default();
     let launch = Launch {
@@ -72,7 +77,12 @@ pub fn record(options: Options) -> ExitCode {
             if let Some(SaveTo { path, .. }) = &save {
                 complain!("{}", written(path, report.saved.as_ref()).trim_end());
             }
-            ExitCode::from(status(&report))
+            let status = status(&report);
+            // Its program has got the signal, and this process has outlived it.
+            if status == INTERRUPTED && matches!(report.end, ProgramEnd::Killed(_)) {
+                engine::os::end_as_interrupted();
+            }
+            ExitCode::from(status)
         }
         Err(error) => {
             complain!("stillpoint: {error}");

@@ -132,9 +132,12 @@ pub struct Trace {
     /// Why the tracepoint is not verified: [`BreakpointReason::Failed`] for a query that cannot be recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<BreakpointReason>,
-    /// Whether debug info is still being searched for its location.
+    /// Whether debug info is still being searched for its location, or for the names in its query.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_searching: bool,
+    /// Whether no loaded module has the names in its query: only a library that is loaded later may have them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_names: bool,
     /// Why not, or a remark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

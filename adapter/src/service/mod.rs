@@ -5,7 +5,7 @@ mod guests;
 mod reports;
 mod serve;
 
-pub use serve::{serve, serve_after, serve_to_its_end};
+pub use serve::{serve, serve_after, serve_command};
 
 use crate::protocol::{Handled, Malformed, Request, RequestError};
 use crate::protocol::{InvalidatedEventBody, Response};

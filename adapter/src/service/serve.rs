@@ -3,7 +3,7 @@
 use super::{Service, ServiceError};
 use crate::server::Connection;
 use crate::server::stream::Stream;
-use crate::session::Session;
+use crate::session::{Session, User};
 use engine::Debugger;
 use std::time::{Duration, Instant};
 use tokio_util::bytes::BytesMut;
@@ -19,13 +19,12 @@ pub fn serve(streams: [Stream; 2]) -> Result<(), ServiceError> {
     serve_after(streams, BytesMut::new())
 }
 
-/// Like [`serve`], for a client in this process that ends the session itself when the process gets a
-/// signal to end.
+/// Like [`serve`], for a command in this process.
 ///
 /// # Errors
 /// Like [`serve`].
-pub fn serve_to_its_end(streams: [Stream; 2]) -> Result<(), ServiceError> {
-    run(streams, BytesMut::new(), true)
+pub fn serve_command(streams: [Stream; 2], user: User) -> Result<(), ServiceError> {
+    run(streams, BytesMut::new(), user)
 }
 
 /// Like [`serve`], with bytes that were read from the client before.
@@ -33,14 +32,10 @@ pub fn serve_to_its_end(streams: [Stream; 2]) -> Result<(), ServiceError> {
 /// # Errors
 /// Like [`serve`].
 pub fn serve_after(streams: [Stream; 2], early_bytes: BytesMut) -> Result<(), ServiceError> {
-    run(streams, early_bytes, false)
+    run(streams, early_bytes, User::Client)
 }
 
-fn run(
-    streams: [Stream; 2],
-    early_bytes: BytesMut,
-    is_ended_by_client: bool,
-) -> Result<(), ServiceError> {
+fn run(streams: [Stream; 2], early_bytes: BytesMut, user: User) -> Result<(), ServiceError> {
     let debugger = Debugger::new()?;
     let Connection {
         inbox,
@@ -55,7 +50,7 @@ fn run(
         engine::os::ask_to_end,
     )?;
     let mut session = Session::new(debugger, inbox, outbox);
-    session.is_ended_by_client = is_ended_by_client;
+    session.user = user;
     let service = Service {
         session,
         received: &received,

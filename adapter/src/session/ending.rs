@@ -1,14 +1,14 @@
 //! The end of the debuggee by the session.
 
 use crate::protocol::RequestError;
-use crate::session::Session;
 use crate::session::call_trace::CallTrace;
 use crate::session::children::Children;
 use crate::session::debuginfod::Debuginfod;
 use crate::session::recording_file;
 use crate::session::startup;
 use crate::session::traces;
-use engine::State;
+use crate::session::{Session, User};
+use engine::{Signal, State};
 
 impl Session {
     /// Terminates the debuggee or detaches from it; `None`: as it was started. A recorded one is terminated in any
@@ -31,6 +31,10 @@ impl Session {
             );
         }
         if terminate || is_bound {
+            if self.user != User::Client {
+                let signal = engine::os::end_signal().unwrap_or(Signal::TERM);
+                self.debugger.signal_group(signal);
+            }
             self.debugger.kill();
         } else {
             match self.debugger.detach() {

@@ -125,9 +125,21 @@ pub struct Session {
     current: CancelFlag,
     /// Requests deferred to the end of an inferior call.
     pub deferred: Deferred,
-    /// Whether the client ends the session when this process gets a signal to end.
-    pub is_ended_by_client: bool,
+    /// Whose session it is.
+    pub user: User,
     over: bool,
+}
+
+/// Whose session it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum User {
+    /// An editor or another program.
+    Client,
+    /// A command of this program in a terminal or a script. What it has started and ends, it ends as a terminal
+    /// does: with the program's process group.
+    Command,
+    /// Such a command, which ends the session itself when this process gets a signal to end.
+    CommandToItsEnd,
 }
 
 impl Session {
@@ -163,7 +175,7 @@ impl Session {
             current: CancelFlag::default(),
             deferred: Deferred::default(),
             over: false,
-            is_ended_by_client: false,
+            user: User::Client,
         }
     }
 
@@ -239,7 +251,7 @@ impl Session {
 
     /// Returns the signal by which this process is to end, unless the client ends the session then.
     pub fn must_end(&self) -> Option<Signal> {
-        engine::os::end_signal().filter(|_| !self.is_ended_by_client)
+        engine::os::end_signal().filter(|_| self.user != User::CommandToItsEnd)
     }
 
     /// Returns true if the session handles no more requests.

@@ -2,8 +2,9 @@
 
 use super::driver::Driver;
 use super::report::StopReport;
-use super::{print_report, settings, show_output};
+use super::{print_report, refuse, settings, show_output};
 use crate::client::ClientError;
+use crate::files::kind::{FileKind, kind_of};
 use crate::protocol::{Event, NoArguments, StoppedEventBody};
 use crate::requests::{Attach, Threads};
 use clap::Args;
@@ -30,6 +31,15 @@ pub struct Options {
 
 /// Prints all threads of a core file, starting with the one whose signal ended the process.
 pub fn core(options: Options) -> ExitCode {
+    if let Some(program) = &options.program
+        && kind_of(program) == Some(FileKind::Core)
+        && kind_of(&options.core) != Some(FileKind::Core)
+    {
+        let (core, program) = (program.display(), options.core.display());
+        return refuse(vec![format!(
+            "the core file stands before the program: `stillpoint core {core} {program}`"
+        )]);
+    }
     super::serve_client(async move |driver: &mut Driver| session(driver, &options).await)
 }
 

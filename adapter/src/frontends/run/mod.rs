@@ -11,10 +11,11 @@ pub mod trace;
 
 use crate::client::ClientError;
 use crate::context::past::summary_of;
-use crate::protocol::{Event, OutputCategory, OutputEventBody, RawSettings};
+use crate::protocol::{Event, OutputCategory, OutputEventBody, RawSettings, Recording};
 use crate::requests::{Launch, NoArguments, PastStops};
 use crate::server::stream::Stream;
 use crate::service::{self, ServiceError};
+use crate::session::User;
 use clap::Args;
 use driver::Driver;
 use places::Places;
@@ -26,9 +27,12 @@ use std::process::ExitCode;
 use std::thread;
 
 /// The exit code of wrong arguments.
-const USAGE: u8 = 2;
+pub const USAGE: u8 = 2;
 /// The exit code if the program cannot be started, as of shells.
 pub const NOT_STARTED: u8 = 127;
+
+/// The exit code if SIGINT has ended the program, as of shells.
+pub const INTERRUPTED: u8 = 130;
 
 /// Options of `stillpoint run`.
 #[derive(Args, Debug)]
@@ -55,7 +59,10 @@ pub struct Options {
 
 /// Runs a program to its end. Returns its exit code.
 pub fn run(options: Options) -> ExitCode {
-    let mistakes = places::mistakes(&options.breaks);
+    let mut mistakes = places::mistakes(&options.breaks);
+    if !options.pending && !options.breaks.is_empty() {
+        mistakes.extend(program::why_unseen(&options.command));
+    }
     if !mistakes.is_empty() {
         return refuse(mistakes);
     }
@@ -89,7 +96,7 @@ enum Failure {
 fn serve_client(
     session: impl AsyncFnOnce(&mut Driver) -> Result<u8, ClientError> + Send + 'static,
 ) -> ExitCode {
-    let code = serve_driven(session, service::serve);
+    let code = serve_driven(session, User::Command);
     engine::os::end_signal().map_or(code, |signal| ExitCode::from(code_of(signal)))
 }
 
@@ -98,12 +105,12 @@ fn serve_client(
 fn serve_client_to_its_end(
     session: impl AsyncFnOnce(&mut Driver) -> Result<u8, ClientError> + Send + 'static,
 ) -> ExitCode {
-    serve_driven(session, service::serve_to_its_end)
+    serve_driven(session, User::CommandToItsEnd)
 }
 
 fn serve_driven(
     session: impl AsyncFnOnce(&mut Driver) -> Result<u8, ClientError> + Send + 'static,
-    serve: impl FnOnce([Stream; 2]) -> Result<(), ServiceError>,
+    user: User,
 ) -> ExitCode {
     let (ours, theirs) = match UnixStream::pair() {
         Ok(ends) => ends,
@@ -113,7 +120,7 @@ fn serve_driven(
     let driver = thread::spawn(move || drive(session, ours));
     let end = Stream::both_of(theirs)
         .map_err(ServiceError::from)
-        .and_then(serve);
+        .and_then(|streams| service::serve_command(streams, user));
     let driven = driver.join().unwrap_or(Err(Failure::Panicked));
     match (driven, end) {
         (Ok(code), _) => ExitCode::from(code),
@@ -177,14 +184,20 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
     }
 
     let mut is_checked = options.pending;
+    // What is recorded is not known once the program has ended: as it was at the last stop.
+    let mut recording = None;
     let mut code = 0;
     loop {
         match driver.event().await? {
             Event::Output(output) => show_output(&output, options.json),
             Event::Breakpoint(change) => places.changed(&change.breakpoint),
             Event::Stopped(stopped) => {
+                if options.record {
+                    let past = driver.client.request::<PastStops>(&NoArguments {}).await?;
+                    recording = past.recording;
+                }
                 if stopped.reason == "exit" {
-                    print_recording(driver, options.json).await?;
+                    print_recording(recording.take().as_ref(), options.json);
                 } else if stopped.reason == "entry" && !is_checked {
                     is_checked = true;
                     places.await_search(driver).await?;
@@ -201,6 +214,8 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
                 driver.resume(&stopped).await?;
             }
             Event::Exited(exited) => {
+                // A signal has ended it.
+                print_recording(recording.take().as_ref(), options.json);
                 code = u8::try_from(exited.exit_code).unwrap_or(255);
                 if options.json {
                     print_json(&json!({"event": "exited", "code": code}));
@@ -234,17 +249,15 @@ fn code_of(signal: engine::Signal) -> u8 {
     128_u8.wrapping_add(signal.0 as u8)
 }
 
-/// Prints what was recorded. A recorded program stops for it before it exits.
-async fn print_recording(driver: &Driver, json: bool) -> Result<(), ClientError> {
-    let past = driver.client.request::<PastStops>(&NoArguments {}).await?;
-    let Some(recording) = past.recording else {
-        return Ok(());
-    };
-    match json {
-        true => print_json(&json!({"event": "recorded", "recording": recording})),
-        false => complain!("stillpoint: {}", summary_of(&recording)),
+/// Prints what was recorded, if anything was.
+fn print_recording(recording: Option<&Recording>, json: bool) {
+    match (recording, json) {
+        (None, _) => {}
+        (Some(recording), true) => {
+            print_json(&json!({"event": "recorded", "recording": recording}));
+        }
+        (Some(recording), false) => complain!("stillpoint: {}", summary_of(recording)),
     }
-    Ok(())
 }
 
 fn show_output(OutputEventBody { category, output }: &OutputEventBody, json: bool) {

@@ -43,6 +43,7 @@ pub fn trace(
         verified: info.as_ref().is_some_and(|info| info.verified),
         reason: info.as_ref().and_then(breakpoints::reason),
         is_searching: info.as_ref().is_some_and(is_searching),
+        lacks_names: info.as_ref().is_some_and(|info| info.lacks_names),
         // This is what to expect of a tracepoint.
         message: info
             .filter(|info| !info.is_in_program)
@@ -63,7 +64,7 @@ pub fn trace(
 }
 
 fn is_searching(info: &BreakpointInfo) -> bool {
-    !info.verified && info.problem == Some(ProblemKind::Searching)
+    info.problem == Some(ProblemKind::Searching)
 }
 
 fn table(table: &TableReport) -> TraceTable {

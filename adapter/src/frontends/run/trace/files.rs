@@ -4,6 +4,7 @@
 use super::Options;
 use crate::context::traces;
 use crate::context::traces::tree::{self, CallTree};
+use crate::files::output;
 use crate::protocol::{Trace, TraceRecord, TraceTable};
 use engine::STACK_SEPARATOR;
 use inferno::flamegraph;
@@ -11,6 +12,16 @@ use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+
+/// Returns why the files that the options ask for cannot be written, before anything runs. Files that exist are
+/// left as they are.
+///
+/// # Errors
+/// A file cannot be opened or made.
+pub fn check(options: &Options) -> Result<(), String> {
+    let mut paths = options.flame.iter().chain(&options.perfetto);
+    paths.try_for_each(|path| output::check(path))
+}
 
 /// Writes the files that the options ask for.
 ///
@@ -33,11 +44,11 @@ fn to_file(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> Result<(), String>,
 ) -> Result<(), String> {
-    let failed = |why: String| format!("cannot write {}: {why}", path.display());
-    let file = File::create(path).map_err(|error| failed(error.to_string()))?;
+    let file = File::create(path).map_err(|error| output::cannot_write(path, &error))?;
     let mut file = BufWriter::new(file);
-    content(&mut file).map_err(failed)?;
-    file.flush().map_err(|error| failed(error.to_string()))
+    content(&mut file).map_err(|why| output::cannot_write(path, &why))?;
+    file.flush()
+        .map_err(|error| output::cannot_write(path, &error))
 }
 
 /// Writes the flame graph of a table by stacks or by paths of calls.

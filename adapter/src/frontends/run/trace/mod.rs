@@ -6,7 +6,9 @@ mod printer;
 
 use super::driver::Driver;
 use super::report::StopReport;
-use super::{NOT_FOUND, USAGE, code_of, not_started, print_report, program, settings, show_output};
+use super::{
+    NOT_FOUND, USAGE, code_of, not_started, print_report, program, refuse, settings, show_output,
+};
 use crate::client::ClientError;
 use crate::context::calls::pattern;
 use crate::protocol::{
@@ -122,12 +124,15 @@ impl Options {
 
 /// Traces a program. Returns its exit code if it was started and has ended.
 pub fn trace(options: Options) -> ExitCode {
-    let wanted = match options.tracepoint() {
+    if !options.pending
+        && let Some(why) = program::why_unseen(&options.command)
+    {
+        return refuse(vec![why]);
+    }
+    let wanted = (options.tracepoint()).and_then(|wanted| files::check(&options).map(|()| wanted));
+    let wanted = match wanted {
         Ok(wanted) => wanted,
-        Err(why) => {
-            complain!("stillpoint: {why}");
-            return ExitCode::from(2);
-        }
+        Err(why) => return refuse(vec![why]),
     };
     super::serve_client_to_its_end(async move |driver: &mut Driver| {
         let mut printer = Printer::new(&options);
@@ -167,7 +172,8 @@ async fn session(
     };
     let mut is_checked = options.pending || options.pid.is_some();
     let is_wrong = set.reason == Some(BreakpointReason::Failed);
-    if !set.verified && (is_wrong || options.pid.is_some() && !options.pending) {
+    let is_complete = set.verified && !set.lacks_names;
+    if is_wrong && !set.verified || !is_complete && options.pid.is_some() && !options.pending {
         complain_of(&set, wanted);
         return Ok(USAGE);
     }
@@ -194,7 +200,7 @@ async fn session(
                     is_checked = true;
                     let read = read(driver, options, 0).await?;
                     let set = searched(driver, read.into_iter().next().unwrap_or_default()).await?;
-                    if !set.verified {
+                    if !set.verified || set.lacks_names {
                         complain_of(&set, wanted);
                         complain!("{NOT_FOUND}");
                         return Ok(USAGE);
