@@ -59,6 +59,12 @@ fn program_is_launched_explained_and_traced_in_a_call() {
     let traced = json!({"program": fixture.program, "args": ["crash"], "function": "last"});
     let text = agent.call("debug_trace_call", traced);
     assert_contains(&text, &["call of last, ", "limit=100"]);
+    // A function that is not there: nothing is run.
+    let unknown = json!({"program": fixture.program, "args": ["crash"], "function": "lasst"});
+    let why = agent.fail("debug_trace_call", unknown, "CANNOT_TRACE");
+    assert_contains(&why, &["no function `lasst`"]);
+    let text = agent.call("debug_trace_call", json!({"function": "last"}));
+    assert_contains(&text, &["call of last, ", "limit=100"]);
     let ends = Fixture::of("c/exit_code.c");
     let ends = json!({"program": ends.program, "args": ["3"]});
     assert_eq!(agent.call("debug_explain", ends), "ended: exit code 3\n");

@@ -200,7 +200,7 @@ fn all_tools_start_programs_in_the_same_way() {
     let starts = [
         ("debug_launch", json!({"breakpoints": []})),
         ("debug_explain", json!({})),
-        ("debug_trace_call", json!({"function": "no_such_function"})),
+        ("debug_trace_call", json!({"function": "main", "hit": 2})),
         ("debug_calls", json!({"functions": "main"})),
     ];
     for (tool, mut arguments) in starts {

@@ -16,7 +16,17 @@ impl Tools {
     /// # Errors
     /// The program cannot be launched, has ended, or has no such function.
     pub(super) async fn trace_call(&self, input: TraceCall) -> Result<String, ToolError> {
-        let session = self.session_of(input.launch()?).await?;
+        let launch = input.launch()?.map(|launch| Launch {
+            stops_with_libraries: true,
+            ..launch
+        });
+        let session = self.session_of(launch).await?;
+        if input.program.is_some() {
+            match session.first_stop(input.timeout).await? {
+                WaitResult::Stopped | WaitResult::Running(_) => {}
+                over => return session.report(over, None, false, None).await,
+            }
+        }
         session.trace_call(input).await
     }
 

@@ -73,10 +73,16 @@ impl Session {
         if input.record {
             settings["record"] = json!(true);
         }
+        if input.stops_with_libraries {
+            settings["stopOnEntry"] = json!("libraries");
+        }
         let session = Self::start::<requests::Launch>(settings, &input.settings, name).await;
         let session = session.map_err(|error| error.or_code("LAUNCH_FAILED"))?;
         Ok(Self {
-            launched: Some(input.clone()),
+            launched: Some(Launch {
+                stops_with_libraries: false,
+                ..input.clone()
+            }),
             ..session
         })
     }

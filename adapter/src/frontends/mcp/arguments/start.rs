@@ -112,6 +112,9 @@ pub struct Launch {
     /// disableASLR, callTimeout, debuginfod, …
     #[serde(default)]
     pub settings: Map<String, Value>,
+    /// Whether the program stops once its libraries are loaded: what it lacks is known then, and nothing has run.
+    #[serde(skip)]
+    pub stops_with_libraries: bool,
 }
 
 impl Launch {
