@@ -225,7 +225,10 @@ impl Debugger {
                 Some(symbol.name)
             };
             let has_inlined = matches!(breakpoint.search, Search::Function(_));
-            parts::leave_out(&mut resolved.bound, has_inlined, symbol);
+            let remark = parts::leave_out(&mut resolved.bound, has_inlined, symbol);
+            let notes = resolved.note.take().into_iter().chain(remark);
+            let notes: Vec<String> = notes.collect();
+            resolved.note = (!notes.is_empty()).then(|| notes.join("; "));
         }
         let before = breakpoint.bound.len();
         let former_pending = breakpoint.pending.clone();

@@ -7,15 +7,30 @@ use super::BoundLocation;
 const PART: &str = ".part.";
 
 /// Leaves out the parts of functions whose head is among the places, so that a call is one hit.
-/// `symbol`: the name of the code at a place; `has_inlined`: whether inlined copies are among the places.
+/// `symbol`: the name of the code at a place; `has_inlined`: whether inlined copies are among the places. Returns a
+/// remark if they are not: a call from such a copy of a head, which goes on in the part, is no hit.
 pub(crate) fn leave_out<'name>(
     places: &mut Vec<BoundLocation>,
     has_inlined: bool,
     symbol: impl Fn(&BoundLocation) -> Option<&'name str>,
-) {
+) -> Option<String> {
     let names: Vec<Option<&str>> = places.iter().map(symbol).collect();
-    let mut kept = kept(&names, has_inlined).into_iter();
+    let kept = kept(&names, has_inlined);
+    let left_out = kept.iter().filter(|is_kept| !**is_kept).count();
+    let mut kept = kept.into_iter();
     places.retain(|_| kept.next().unwrap_or(true));
+    remark(left_out).filter(|_| !has_inlined)
+}
+
+fn remark(left_out: usize) -> Option<String> {
+    let functions = match left_out {
+        0 => return None,
+        1 => "1 function is split (`.part`): its calls".to_owned(),
+        count => format!("{count} functions are split (`.part`): their calls"),
+    };
+    Some(format!(
+        "{functions} from inlined copies of the first part are not counted"
+    ))
 }
 
 /// Returns which places are kept, by the names of their code.
@@ -32,7 +47,7 @@ fn kept(names: &[Option<&str>], has_inlined: bool) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::kept;
+    use super::{kept, remark};
 
     #[test]
     fn parts_are_left_out_beside_their_heads() {
@@ -44,5 +59,8 @@ mod tests {
         assert_eq!(kept(&names, false), [true, true]);
         assert_eq!(kept(&names[1..], true), [true]);
         assert_eq!(kept(&[Some("f.constprop.0")], true), [true]);
+        assert_eq!(remark(0), None);
+        let remark = remark(2).unwrap_or_default();
+        assert!(remark.starts_with("2 functions are split"), "{remark}");
     }
 }
