@@ -33,6 +33,16 @@ fn races_end_in_each_replay_as_they_did() {
     }
 }
 
+/// A replay must not take the first of them for the place where a thread was interrupted.
+#[test]
+fn passages_with_the_same_registers_are_told_apart() {
+    for counted_by in ["objects", "calls"] {
+        let recorded = Recorded::fixture("c/record/threads/same_again.c", &[counted_by]);
+        recorded.assert_exact();
+        assert_eq!(recorded.stdout, "passed 300000\n", "{counted_by}");
+    }
+}
+
 #[test]
 fn locks_and_conditions_are_taken_in_the_same_order() {
     let recorded = Recorded::fixture("c/record/threads/locks.c", &[]);

@@ -44,7 +44,7 @@ pub use parking::ParkedWaiter;
 pub use refill::{Arrival, Refill};
 pub use segments::{Record, Segments};
 pub use stops::{Rewound, step_on};
-pub use words::damaged;
+pub use words::{damaged, next_record};
 
 use super::log::Log;
 use super::patches::Patches;

@@ -96,6 +96,13 @@ pub fn set_entry(tracee: &Tracee, entry: Entry) -> io::Result<()> {
     tracee.write(layout::word_at(word::ENTRY), &entry.addr().to_le_bytes())
 }
 
+/// Returns the address and the contents of the word that counts the calls which a process has made without a stop since
+/// its last event; `None`: it has no buffer.
+pub fn next_record(tracee: &Tracee) -> Option<(u64, u64)> {
+    let words = Words::read(tracee)?;
+    Some((layout::NEXT_RECORD, words.next()))
+}
+
 /// Sets where the next record is.
 ///
 /// # Errors

@@ -6,8 +6,8 @@
 //! answers futex(2), or the buffer's stub does by a table of the threads that wait (`noted`), in which they are
 //! parked when they do so often (`parking`, `streak`); other calls are made when
 //! they can return (`waits`, `files`). A thread that runs longer
-//! than its slice is interrupted (`preempt`); the `place` is an event, which a replay finds again by a
-//! `search`: a `stub` planted at a `site` compares registers and memory at each passage. A snapshot has the
+//! than its slice is interrupted (`preempt`); the `place` is an event, with the memory that the
+//! thread can `reach` there, which a replay finds again by a `search`: a `stub` planted at a `site` compares registers and memory at each passage. A snapshot has the
 //! registers of all threads, which a replay creates anew (`copied`). Threads that are there where a recording begins,
 //! make the calls again that they were in (`joined`); those that wait leave their calls for a moment where the process is
 //! copied (`outside`).
@@ -24,6 +24,7 @@ pub mod outside;
 pub mod parking;
 pub mod place;
 mod preempt;
+mod reach;
 mod scheduler;
 pub mod search;
 mod site;

@@ -138,14 +138,19 @@ impl Recorder {
     pub(in super::super) fn park_stopped(&mut self) -> io::Result<()> {
         let registers = self.running.tracee.registers()?;
         if !self.is_at_call(&registers) {
+            let place = self.place()?;
             self.buffer.drain(&mut self.log)?;
-            let place = Place::of(&self.running.tracee, &self.patches)?;
             let entry = Entry::of(&place.registers);
             self.running.place = Some(place.registers);
             self.log.push(entry, Effect::Preempt(Box::new(place)));
         }
         self.turns.scheduler.add(self.running.tracee.pid);
         self.turn()
+    }
+
+    /// Returns the place of the running thread.
+    fn place(&self) -> io::Result<Place> {
+        Place::of(&self.running.tracee, &self.patches, &self.other_stacks())
     }
 
     fn is_in_call(&self, registers: &super::super::registers::Registers) -> bool {
@@ -181,8 +186,8 @@ impl Recorder {
         if !self.patches.is_empty() && self.snapshots.is_due(self.begun.elapsed()) {
             self.take_snapshot(Moment::Interrupt)?;
         }
+        let place = self.place()?;
         self.buffer.drain(&mut self.log)?;
-        let place = Place::of(&self.running.tracee, &self.patches)?;
         let registers = place.registers;
         self.log
             .push(Entry::of(&registers), Effect::Preempt(Box::new(place)));
