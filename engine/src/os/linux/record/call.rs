@@ -178,7 +178,7 @@ impl Recorder {
             }
             Class::Special(Special::Exit) => {
                 self.log.push(entry, Effect::Exit);
-                self.hash_last(Instant::now());
+                self.hash_end();
                 self.turns.is_exiting = true;
                 self.run();
                 return Ok(());
@@ -207,6 +207,12 @@ impl Recorder {
     pub(super) fn plan(&self, outputs: &[calls::Output], arguments: &[u64; 6]) -> Plan {
         let read = |addr: u64, bytes: &mut [u8]| self.running.tracee.read_into(addr, bytes);
         Plan::of(outputs, arguments, &read)
+    }
+
+    /// Returns what a call of the running thread has written, by its plan: addresses and lengths.
+    fn written(&self, plan: &Plan, result: i64) -> Result<Vec<(u64, usize)>, calls::TooMuch> {
+        let read = |addr: u64, bytes: &mut [u8]| self.running.tracee.read_into(addr, bytes);
+        plan.written(result, &read)
     }
 
     /// Writes what a call would write. Returns false if the program has given a wrong address.
@@ -344,7 +350,7 @@ impl Recorder {
         let is_interrupted = RESTARTS.contains(&result);
         let effect = match call.kind {
             Kind::Log(plan) => {
-                let Ok(written) = plan.written(result) else {
+                let Ok(written) = self.written(&plan, result) else {
                     self.end_recording(format!(
                         "{} writes too much",
                         calls::name(call.entry.number)
@@ -377,7 +383,7 @@ impl Recorder {
             }
             Kind::Thread(_) if result < 0 => call_of(result, Box::default()),
             Kind::Thread(plan) => {
-                let written = plan.written(result).unwrap_or_default();
+                let written = self.written(&plan, result).unwrap_or_default();
                 Effect::Thread {
                     thread: result as i32,
                     outputs: read_outputs(&self.running.tracee, written),
@@ -413,7 +419,7 @@ impl Recorder {
                     // A signal has come before the process was created.
                     true => interrupted(result, call.entry.number, Box::default()),
                     false => {
-                        let written = plan.written(result).unwrap_or_default();
+                        let written = self.written(&plan, result).unwrap_or_default();
                         let mut outputs = std::mem::take(&mut self.given_back);
                         outputs.extend(read_outputs(&self.running.tracee, written));
                         call_of(result, outputs.into_boxed_slice())

@@ -585,9 +585,18 @@ impl Recorder {
 
     /// Adds the hash of the state after the last event if it is due.
     pub(super) fn hash_last(&mut self, now: Instant) {
-        if self.hashes == HashEvents::Never || now < self.hash_due {
+        if now >= self.hash_due {
+            self.hash_end();
+        }
+    }
+
+    /// Adds the hash of the state after the last event, which is the end: what of memory is not like the program's then,
+    /// was changed by something that is in no log.
+    pub(super) fn hash_end(&mut self) {
+        if self.hashes == HashEvents::Never {
             return;
         }
+        let now = Instant::now();
         let hash = hash::of(&self.running.tracee, &self.other_stacks());
         let end = Instant::now();
         self.hash_due = end + (end - now) * HASH_SHARE;

@@ -95,7 +95,8 @@ fn entry(number: i64) -> Option<[u8; ENTRY_LEN]> {
     let Some((first, others)) = outputs.split_first() else {
         return Some([kind::NO_OUTPUT, 0, 0, 0, 0, 0, 0, 0]);
     };
-    let &Output::Buffer(addr, length) = first else {
+    // A listed call that a signal ends is made again with a stop.
+    let &(Output::Buffer(addr, length) | Output::Always(addr, length)) = first else {
         return None;
     };
     let (kind, argument, size) = match length {
@@ -104,7 +105,9 @@ fn entry(number: i64) -> Option<[u8; ENTRY_LEN]> {
         Length::Times(nth, size) => (kind::BY_ARGUMENT, nth, size),
         Length::ResultWithin(nth) => (kind::BY_RESULT, nth, 1),
         Length::ResultTimes(nth, size) => (kind::BY_RESULT, nth, size),
-        Length::At(_) | Length::Bits(_) | Length::Pages(_) => return None,
+        Length::ResultBehind(..) | Length::At(_) | Length::Bits(_) | Length::Pages(_) => {
+            return None;
+        }
     };
     let mut zero = 0_u8;
     for other in others {

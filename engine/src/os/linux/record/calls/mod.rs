@@ -9,7 +9,7 @@ mod requests;
 mod table;
 
 pub use names::arguments;
-pub use outputs::Plan;
+pub use outputs::{Plan, TooMuch};
 
 use super::own::Own;
 use std::sync::LazyLock;
@@ -68,14 +68,16 @@ pub enum Special {
 pub enum Output {
     /// A buffer at the address in an argument, if that is not 0.
     Buffer(usize, Length),
-    /// The same, written also if the call fails.
-    Remaining(usize, u64),
+    /// The same, written also if the call fails: what is left of a time, events that a signal has ended the wait for.
+    Always(usize, Length),
     /// The buffers of an array of `struct iovec`; its address, and its length, are arguments.
     Vectors(usize, usize),
     /// A `struct msghdr`, and what it points to.
     Message(usize),
-    /// An array of `struct mmsghdr`; its length is another argument.
+    /// An array of `struct mmsghdr`, of which the result says how many were received; its length is another argument.
     Messages(usize, usize),
+    /// The same, of which only the lengths were written: the messages were sent.
+    SentLengths(usize, usize),
 }
 
 /// The length of a buffer in bytes.
@@ -89,6 +91,8 @@ pub enum Length {
     Times(usize, u64),
     /// The result, at most an argument.
     ResultWithin(usize),
+    /// The result, at most an argument, behind so many bytes.
+    ResultBehind(usize, u64),
     /// The result, at most an argument, times this.
     ResultTimes(usize, u64),
     /// What the 32 bits are, before the call, that an argument points to.

@@ -7,6 +7,10 @@ const MAX_BYTES: u64 = 256 << 20;
 /// The most elements of an array of buffers (`UIO_MAXIOV`).
 const MAX_VECTORS: u64 = 1024;
 const PAGE: u64 = 4096;
+/// `sizeof(struct mmsghdr)`
+const MESSAGE: u64 = 64;
+/// The offset of the received length in it, behind its `struct msghdr`.
+const RECEIVED: u64 = 56;
 
 /// The outputs of a call are larger than what is logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,10 +22,17 @@ enum Extent {
     All,
     /// All of it.
     Always,
+    /// What the result says, behind so many bytes.
+    Behind(u64),
     /// As many times this as the result says.
     Result(u64),
     /// What the result says, after so many bytes of other buffers.
     Rest(u64),
+    /// All of it, if the result is larger than this.
+    Above(u64),
+    /// What the received length of a message says, after so many bytes of other buffers, if the result is larger than
+    /// the index of the message.
+    RestOf { message: u64, nth: u64, before: u64 },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,14 +67,17 @@ impl Plan {
         let argument = |nth: usize| arguments.get(nth).copied().unwrap_or(0);
         for output in outputs {
             match *output {
-                Output::Buffer(nth, length) => {
-                    let (len, extent) = match length {
+                Output::Buffer(nth, length) | Output::Always(nth, length) => {
+                    let (len, mut extent) = match length {
                         Length::Bytes(len) => (len, Extent::All),
                         Length::Argument(nth) => (argument(nth), Extent::All),
                         Length::Times(nth, size) => {
                             (argument(nth).saturating_mul(size), Extent::All)
                         }
                         Length::ResultWithin(nth) => (argument(nth), Extent::Result(1)),
+                        Length::ResultBehind(nth, size) => {
+                            (argument(nth).saturating_add(size), Extent::Behind(size))
+                        }
                         Length::ResultTimes(nth, size) => {
                             (argument(nth).saturating_mul(size), Extent::Result(size))
                         }
@@ -74,20 +88,34 @@ impl Plan {
                         }
                         Length::Pages(nth) => (argument(nth).div_ceil(PAGE), Extent::All),
                     };
+                    if matches!(output, Output::Always(..)) && extent == Extent::All {
+                        extent = Extent::Always;
+                    }
                     plan.add(argument(nth), len, extent);
                 }
-                Output::Remaining(nth, len) => plan.add(argument(nth), len, Extent::Always),
                 Output::Vectors(array, count) => {
-                    plan.add_vectors(argument(array), argument(count), read);
+                    plan.add_vectors(argument(array), argument(count), read, Extent::Rest);
                 }
-                Output::Message(nth) => plan.add_message(argument(nth), read),
+                Output::Message(nth) => {
+                    plan.add_message(argument(nth), read, Extent::All, Extent::Rest);
+                }
                 Output::Messages(array, count) => {
-                    /// `sizeof(struct mmsghdr)`
-                    const SIZE: u64 = 64;
                     for nth in 0..argument(count).min(MAX_VECTORS) {
-                        let at = argument(array).wrapping_add(nth * SIZE);
-                        plan.add(at, SIZE, Extent::All);
-                        plan.add_message(at, read);
+                        let message = argument(array).wrapping_add(nth * MESSAGE);
+                        let received = |before| Extent::RestOf {
+                            message,
+                            nth,
+                            before,
+                        };
+                        let len = message.wrapping_add(RECEIVED);
+                        plan.add(len, 4, Extent::Above(nth));
+                        plan.add_message(message, read, Extent::Above(nth), received);
+                    }
+                }
+                Output::SentLengths(array, count) => {
+                    for nth in 0..argument(count).min(MAX_VECTORS) {
+                        let message = argument(array).wrapping_add(nth * MESSAGE);
+                        plan.add(message.wrapping_add(RECEIVED), 4, Extent::Above(nth));
                     }
                 }
             }
@@ -102,41 +130,67 @@ impl Plan {
     }
 
     /// Adds the buffers of an array of `struct iovec`, which are filled one after the other.
-    fn add_vectors(&mut self, array: u64, count: u64, read: Read<'_>) {
+    /// `extent`: of a buffer behind so many bytes of others.
+    fn add_vectors(
+        &mut self,
+        array: u64,
+        count: u64,
+        read: Read<'_>,
+        extent: impl Fn(u64) -> Extent,
+    ) {
         let mut before = 0_u64;
         for nth in 0..count.min(MAX_VECTORS) {
             let at = array.wrapping_add(nth * 16);
             let len = number::<8>(read, at.wrapping_add(8));
-            self.add(number::<8>(read, at), len, Extent::Rest(before));
+            self.add(number::<8>(read, at), len, extent(before));
             before = before.saturating_add(len);
         }
     }
 
-    /// Adds a `struct msghdr`: the name and the control data have their present lengths at most.
-    fn add_message(&mut self, at: u64, read: Read<'_>) {
+    /// Adds a `struct msghdr`: the name and the control data have their present lengths at most. `buffers`: the extents
+    /// of its buffers, as of vectors.
+    fn add_message(
+        &mut self,
+        at: u64,
+        read: Read<'_>,
+        extent: Extent,
+        buffers: impl Fn(u64) -> Extent,
+    ) {
         let field = |offset: u64| number::<8>(read, at.wrapping_add(offset));
         let name_len = number::<4>(read, at.wrapping_add(8));
-        self.add(at, 56, Extent::All);
-        self.add(field(0), name_len, Extent::All);
-        self.add_vectors(field(16), field(24), read);
-        self.add(field(32), field(40), Extent::All);
+        self.add(at, RECEIVED, extent);
+        self.add(field(0), name_len, extent);
+        self.add_vectors(field(16), field(24), read, buffers);
+        self.add(field(32), field(40), extent);
     }
 
-    /// Returns what the call has written: addresses and lengths.
+    /// Returns what the call has written: addresses and lengths. `read` reads memory after the call.
     ///
     /// # Errors
     /// It is too much to be logged.
-    pub fn written(&self, result: i64) -> Result<Vec<(u64, usize)>, TooMuch> {
+    pub fn written(&self, result: i64, read: Read<'_>) -> Result<Vec<(u64, usize)>, TooMuch> {
         let count = u64::try_from(result).unwrap_or(0);
         let mut total = 0_u64;
         let mut written = Vec::with_capacity(self.0.len());
         for region in &self.0 {
             let len = match region.extent {
+                // The kernel refuses lengths that nothing has.
+                Extent::Always if result < 0 && region.len > MAX_BYTES => 0,
                 Extent::Always => region.len,
                 _ if result < 0 => 0,
                 Extent::All => region.len,
+                Extent::Behind(size) => count.saturating_add(size).min(region.len),
                 Extent::Result(size) => count.saturating_mul(size).min(region.len),
                 Extent::Rest(before) => count.saturating_sub(before).min(region.len),
+                Extent::Above(nth) if count <= nth => 0,
+                Extent::Above(_) => region.len,
+                Extent::RestOf { nth, .. } if count <= nth => 0,
+                Extent::RestOf {
+                    message, before, ..
+                } => {
+                    let received = number::<4>(read, message.wrapping_add(RECEIVED));
+                    received.saturating_sub(before).min(region.len)
+                }
             };
             total = total.saturating_add(len);
             if total > MAX_BYTES {
@@ -169,7 +223,7 @@ mod tests {
 
     fn written(outputs: &[Output], arguments: [u64; 6], result: i64) -> Vec<(u64, usize)> {
         let plan = Plan::of(outputs, &arguments, &memory(&[]));
-        plan.written(result).expect("a small output")
+        plan.written(result, &memory(&[])).expect("a small output")
     }
 
     #[test]
@@ -183,7 +237,7 @@ mod tests {
 
     #[test]
     fn remaining_time_is_written_by_a_failed_call() {
-        let sleep = [Output::Remaining(1, 16)];
+        let sleep = [Output::Always(1, Length::Bytes(16))];
         assert_eq!(written(&sleep, [0, 0x50, 0, 0, 0, 0], -516), [(0x50, 16)]);
     }
 
@@ -191,8 +245,8 @@ mod tests {
     fn vectors_are_filled_in_order() {
         let memory = memory(&[0x5000, 4, 0x6000, 0, 0x7000, 10]);
         let plan = Plan::of(&[Output::Vectors(1, 2)], &[0, 0x1000, 3, 0, 0, 0], &memory);
-        assert_eq!(plan.written(3), Ok(vec![(0x5000, 3)]));
-        assert_eq!(plan.written(9), Ok(vec![(0x5000, 4), (0x7000, 5)]));
+        assert_eq!(plan.written(3, &memory), Ok(vec![(0x5000, 3)]));
+        assert_eq!(plan.written(9, &memory), Ok(vec![(0x5000, 4), (0x7000, 5)]));
     }
 
     #[test]
@@ -200,20 +254,42 @@ mod tests {
         let memory = memory(&[0x5000, 16, 0x1038, 1, 0x6000, 24, 0, 0x7000, 100]);
         let plan = Plan::of(&[Output::Message(1)], &[0, 0x1000, 0, 0, 0, 0], &memory);
         let all = vec![(0x1000, 56), (0x5000, 16), (0x7000, 7), (0x6000, 24)];
-        assert_eq!(plan.written(7), Ok(all));
+        assert_eq!(plan.written(7, &memory), Ok(all));
+    }
+
+    #[test]
+    fn each_received_message_has_its_own_length() {
+        // Two `struct mmsghdr`, of 5 and 9 bytes, and their vectors.
+        let memory = memory(&[
+            0, 0, 0x1080, 1, 0, 0, 0, 5, 0, 0, 0x1090, 1, 0, 0, 0, 9, 0x5000, 64, 0x6000, 64,
+        ]);
+        let plan = Plan::of(&[Output::Messages(1, 2)], &[0, 0x1000, 2, 0, 0, 0], &memory);
+        let first = vec![(0x1038, 4), (0x1000, 56), (0x5000, 5)];
+        assert_eq!(plan.written(1, &memory), Ok(first.clone()));
+        let second = vec![(0x1078, 4), (0x1040, 56), (0x6000, 9)];
+        assert_eq!(plan.written(2, &memory), Ok([first, second].concat()));
+    }
+
+    #[test]
+    fn events_are_written_where_a_signal_ends_the_wait() {
+        let poll = [Output::Always(0, Length::Times(1, 8))];
+        assert_eq!(written(&poll, [0x50, 2, 0, 0, 0, 0], -514), [(0x50, 16)]);
+        let huge = [0x50, u64::MAX, 0, 0, 0, 0];
+        assert_eq!(written(&poll, huge, -22), [], "too many for the kernel");
     }
 
     #[test]
     fn huge_lengths_are_refused_and_not_allocated() {
         let outputs = [Output::Buffer(0, Length::Times(1, 8))];
-        let plan = Plan::of(&outputs, &[0x1000, u64::MAX, 0, 0, 0, 0], &memory(&[]));
-        assert_eq!(plan.written(0), Err(TooMuch));
+        let memory = memory(&[]);
+        let plan = Plan::of(&outputs, &[0x1000, u64::MAX, 0, 0, 0, 0], &memory);
+        assert_eq!(plan.written(0, &memory), Err(TooMuch));
         let plan = Plan::of(
             &[Output::Vectors(0, 1)],
             &[0x1000, u64::MAX, 0, 0, 0, 0],
-            &memory(&[]),
+            &memory,
         );
-        assert_eq!(plan.written(1), Ok(vec![]));
+        assert_eq!(plan.written(1, &memory), Ok(vec![]));
     }
 
     #[test]
@@ -224,6 +300,9 @@ mod tests {
         ];
         let memory = memory(&[0xff_0000_0010]);
         let plan = Plan::of(&accept, &[0, 0x5000, 0x1000, 0, 0, 0], &memory);
-        assert_eq!(plan.written(5), Ok(vec![(0x5000, 16), (0x1000, 4)]));
+        assert_eq!(
+            plan.written(5, &memory),
+            Ok(vec![(0x5000, 16), (0x1000, 4)])
+        );
     }
 }

@@ -121,6 +121,60 @@ pub fn processor(arguments: &[u64; 6]) -> Option<&'static [Output]> {
     }
 }
 
+/// Information about what a system has of one kind of objects.
+const INFO: u64 = 3;
+
+/// What is asked of objects of System V by 32 bits; the version of the request is one of them.
+fn object_request(argument: u64) -> u64 {
+    const IPC_64: u64 = 0x100;
+    argument & 0xffff_ffff & !IPC_64
+}
+
+/// semctl(2).
+pub fn semaphores(arguments: &[u64; 6]) -> Option<&'static [Output]> {
+    /// More semaphores than a set has, of two bytes each.
+    const ALL: u64 = 2 << 16;
+    macro_rules! fourth {
+        ($bytes:expr) => {
+            Some(&[Output::Buffer(3, Length::Bytes($bytes))])
+        };
+    }
+    match object_request(arguments[2]) {
+        // IPC_STAT, SEM_STAT, SEM_STAT_ANY; SEM_INFO; GETALL
+        2 | 18 | 20 => fourth!(104),
+        INFO | 19 => fourth!(40),
+        13 => fourth!(ALL),
+        // IPC_RMID, IPC_SET, GETPID, GETVAL, GETNCNT, GETZCNT, SETVAL, SETALL
+        0 | 1 | 11 | 12 | 14 | 15 | 16 | 17 => NONE,
+        _ => None,
+    }
+}
+
+/// msgctl(2).
+pub fn messages(arguments: &[u64; 6]) -> Option<&'static [Output]> {
+    match object_request(arguments[1]) {
+        // IPC_STAT, MSG_STAT, MSG_STAT_ANY; MSG_INFO
+        2 | 11 | 13 => third!(120),
+        INFO | 12 => third!(32),
+        // IPC_RMID, IPC_SET
+        0 | 1 => NONE,
+        _ => None,
+    }
+}
+
+/// shmctl(2).
+pub fn shared_memory(arguments: &[u64; 6]) -> Option<&'static [Output]> {
+    match object_request(arguments[1]) {
+        // IPC_STAT, SHM_STAT, SHM_STAT_ANY; SHM_INFO
+        2 | 13 | 15 => third!(112),
+        INFO => third!(72),
+        14 => third!(48),
+        // IPC_RMID, IPC_SET, SHM_LOCK, SHM_UNLOCK
+        0 | 1 | 11 | 12 => NONE,
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,11 +2,18 @@
 
 use super::super::own::Own;
 use super::Class::{Answer, Log, LogBy, Refuse, Repeat};
-use super::Length::{Argument, At, Bits, Bytes, Pages, ResultTimes, ResultWithin, Times};
-use super::Output::{Buffer, Message, Messages, Remaining, Vectors};
+use super::Length::{
+    Argument, At, Bits, Bytes, Pages, ResultBehind, ResultTimes, ResultWithin, Times,
+};
+use super::Output::{Always, Buffer, Message, Messages, SentLengths, Vectors};
 use super::{Class, Row, Special, Waits, requests};
 
 const NOT_SUPPORTED: i64 = -(libc::ENOSYS as i64);
+/// Numbers that libc does not name.
+const CACHESTAT: libc::c_long = 451;
+const FUTEX_WAKE: libc::c_long = 454;
+const FUTEX_WAIT: libc::c_long = 455;
+const FUTEX_REQUEUE: libc::c_long = 456;
 const NO_SPACE: i64 = -(libc::ENOSPC as i64);
 
 const fn row(number: libc::c_long, name: &'static str, class: Class) -> Row {
@@ -23,9 +30,10 @@ const fn waits(row: Row, waits: Waits) -> Row {
     Row { waits, ..row }
 }
 
-/// A row for each system call that is known. `rseq` and `clone3` are answered as old kernels answer
-/// them, and programs do without: what the kernel writes for the first is in no log, and the
-/// arguments of the second are in memory.
+/// A row for each system call that is known. `rseq`, `clone3`, `futex_waitv` and the successors of futex(2) are answered
+/// as old kernels answer them, and programs do without: what the kernel writes for the first is in no log, the
+/// arguments of the second are in memory, and threads that wait do not do so in the kernel. A program has no protection
+/// keys, so pkey_mprotect(2) succeeds with the key -1 only, as mprotect(2).
 #[rustfmt::skip]
 pub static ROWS: &[Row] = &[
     row(libc::SYS_access, "access", Log(&[])),
@@ -72,6 +80,7 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_chmod, "chmod", Log(&[])),
     row(libc::SYS_fchmod, "fchmod", Log(&[])),
     row(libc::SYS_fchmodat, "fchmodat", Log(&[])),
+    row(libc::SYS_fchmodat2, "fchmodat2", Log(&[])),
     row(libc::SYS_chown, "chown", Log(&[])),
     row(libc::SYS_fchown, "fchown", Log(&[])),
     row(libc::SYS_lchown, "lchown", Log(&[])),
@@ -122,7 +131,7 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_sched_setscheduler, "sched_setscheduler", Log(&[])),
     row(libc::SYS_sched_getscheduler, "sched_getscheduler", Log(&[])),
     row(libc::SYS_sched_setaffinity, "sched_setaffinity", Class::Special(Special::SetProcessors)),
-    row(libc::SYS_sched_setattr, "sched_setattr", Log(&[])),
+    row(libc::SYS_sched_setattr, "sched_setattr", Log(&[Always(1, Bytes(4))])),
     row(libc::SYS_sched_get_priority_max, "sched_get_priority_max", Log(&[])),
     row(libc::SYS_sched_get_priority_min, "sched_get_priority_min", Log(&[])),
     row(libc::SYS_ioprio_set, "ioprio_set", Log(&[])),
@@ -172,7 +181,7 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_lremovexattr, "lremovexattr", Log(&[])),
     row(libc::SYS_fremovexattr, "fremovexattr", Log(&[])),
     row(libc::SYS_setrlimit, "setrlimit", Log(&[])),
-    row(libc::SYS_capset, "capset", Log(&[])),
+    row(libc::SYS_capset, "capset", Log(&[Always(0, Bytes(8))])),
     row(libc::SYS_clock_settime, "clock_settime", Log(&[])),
     row(libc::SYS_settimeofday, "settimeofday", Log(&[])),
     row(libc::SYS_mlock, "mlock", Log(&[])),
@@ -183,6 +192,10 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_msync, "msync", Log(&[])),
     row(libc::SYS_mbind, "mbind", Log(&[])),
     row(libc::SYS_set_mempolicy, "set_mempolicy", Log(&[])),
+    row(libc::SYS_get_mempolicy, "get_mempolicy", Log(&[Buffer(0, Bytes(4)), Buffer(1, Bits(2))])),
+    row(libc::SYS_set_mempolicy_home_node, "set_mempolicy_home_node", Log(&[])),
+    row(libc::SYS_migrate_pages, "migrate_pages", Log(&[])),
+    row(libc::SYS_move_pages, "move_pages", Log(&[Always(4, Times(1, 4))])),
     row(libc::SYS_membarrier, "membarrier", Log(&[])),
     row(libc::SYS_set_robust_list, "set_robust_list", Log(&[])),
     row(libc::SYS_set_tid_address, "set_tid_address", Log(&[])),
@@ -191,6 +204,7 @@ pub static ROWS: &[Row] = &[
     waits(row(libc::SYS_semtimedop, "semtimedop", Log(&[])), Waits::Kernel),
     row(libc::SYS_msgget, "msgget", Log(&[])),
     waits(row(libc::SYS_msgsnd, "msgsnd", Log(&[])), Waits::Kernel),
+    waits(row(libc::SYS_msgrcv, "msgrcv", Log(&[Buffer(1, ResultBehind(2, 8))])), Waits::Again),
     row(libc::SYS_shmget, "shmget", Log(&[])),
     row(libc::SYS_mq_open, "mq_open", Log(&[])),
     row(libc::SYS_mq_unlink, "mq_unlink", Log(&[])),
@@ -230,10 +244,10 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_listxattr, "listxattr", Log(&[Buffer(1, ResultWithin(2))])),
     row(libc::SYS_llistxattr, "llistxattr", Log(&[Buffer(1, ResultWithin(2))])),
     row(libc::SYS_flistxattr, "flistxattr", Log(&[Buffer(1, ResultWithin(2))])),
-    waits(row(libc::SYS_poll, "poll", Log(&[Buffer(0, Times(1, 8))])), Waits::Poll),
-    waits(row(libc::SYS_ppoll, "ppoll", Log(&[Buffer(0, Times(1, 8)), Remaining(2, 16)])), Waits::Poll),
-    waits(row(libc::SYS_select, "select", Log(&[Buffer(1, Bits(0)), Buffer(2, Bits(0)), Buffer(3, Bits(0)), Remaining(4, 16)])), Waits::Select),
-    waits(row(libc::SYS_pselect6, "pselect6", Log(&[Buffer(1, Bits(0)), Buffer(2, Bits(0)), Buffer(3, Bits(0)), Remaining(4, 16)])), Waits::Select),
+    waits(row(libc::SYS_poll, "poll", Log(&[Always(0, Times(1, 8))])), Waits::Poll),
+    waits(row(libc::SYS_ppoll, "ppoll", Log(&[Always(0, Times(1, 8)), Always(2, Bytes(16))])), Waits::Poll),
+    waits(row(libc::SYS_select, "select", Log(&[Buffer(1, Bits(0)), Buffer(2, Bits(0)), Buffer(3, Bits(0)), Always(4, Bytes(16))])), Waits::Select),
+    waits(row(libc::SYS_pselect6, "pselect6", Log(&[Buffer(1, Bits(0)), Buffer(2, Bits(0)), Buffer(3, Bits(0)), Always(4, Bytes(16))])), Waits::Select),
     waits(row(libc::SYS_epoll_wait, "epoll_wait", Log(&[Buffer(1, ResultTimes(2, 12))])), Waits::Epoll),
     waits(row(libc::SYS_epoll_pwait, "epoll_pwait", Log(&[Buffer(1, ResultTimes(2, 12))])), Waits::Epoll),
     waits(row(libc::SYS_epoll_pwait2, "epoll_pwait2", Log(&[Buffer(1, ResultTimes(2, 12))])), Waits::Epoll),
@@ -254,8 +268,8 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_clock_getres, "clock_getres", Log(&[Buffer(1, Bytes(16))])),
     row(libc::SYS_gettimeofday, "gettimeofday", Class::Own(Own::TimeOfDay, &[Buffer(0, Bytes(16)), Buffer(1, Bytes(8))])),
     row(libc::SYS_time, "time", Class::Own(Own::Time, &[Buffer(0, Bytes(8))])),
-    waits(row(libc::SYS_nanosleep, "nanosleep", Log(&[Remaining(1, 16)])), Waits::Sleep(0)),
-    waits(row(libc::SYS_clock_nanosleep, "clock_nanosleep", Log(&[Remaining(3, 16)])), Waits::Sleep(2)),
+    waits(row(libc::SYS_nanosleep, "nanosleep", Log(&[Always(1, Bytes(16))])), Waits::Sleep(0)),
+    waits(row(libc::SYS_clock_nanosleep, "clock_nanosleep", Log(&[Always(3, Bytes(16))])), Waits::Sleep(2)),
     row(libc::SYS_adjtimex, "adjtimex", Log(&[Buffer(0, Bytes(208))])),
     row(libc::SYS_clock_adjtime, "clock_adjtime", Log(&[Buffer(1, Bytes(208))])),
     row(libc::SYS_rt_sigaction, "rt_sigaction", Log(&[Buffer(2, Bytes(32))])),
@@ -278,8 +292,8 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_getsockopt, "getsockopt", Log(&[Buffer(3, At(4)), Buffer(4, Bytes(4))])),
     waits(row(libc::SYS_recvfrom, "recvfrom", Log(&[Buffer(1, ResultWithin(2)), Buffer(4, At(5)), Buffer(5, Bytes(4))])), Waits::Input(0)),
     waits(row(libc::SYS_recvmsg, "recvmsg", Log(&[Message(1)])), Waits::Input(0)),
-    waits(row(libc::SYS_recvmmsg, "recvmmsg", Log(&[Messages(1, 2), Remaining(4, 16)])), Waits::Again),
-    waits(row(libc::SYS_sendmmsg, "sendmmsg", Log(&[Messages(1, 2)])), Waits::Output(0)),
+    waits(row(libc::SYS_recvmmsg, "recvmmsg", Log(&[Messages(1, 2), Always(4, Bytes(16))])), Waits::Again),
+    waits(row(libc::SYS_sendmmsg, "sendmmsg", Log(&[SentLengths(1, 2)])), Waits::Output(0)),
     waits(row(libc::SYS_sendfile, "sendfile", Log(&[Buffer(2, Bytes(8))])), Waits::Again),
     waits(row(libc::SYS_copy_file_range, "copy_file_range", Log(&[Buffer(1, Bytes(8)), Buffer(3, Bytes(8))])), Waits::Again),
     waits(row(libc::SYS_splice, "splice", Log(&[Buffer(1, Bytes(8)), Buffer(3, Bytes(8))])), Waits::Again),
@@ -289,15 +303,16 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_getgroups, "getgroups", Log(&[Buffer(1, ResultTimes(0, 4))])),
     row(libc::SYS_getrlimit, "getrlimit", Log(&[Buffer(1, Bytes(16))])),
     row(libc::SYS_prlimit64, "prlimit64", Log(&[Buffer(3, Bytes(16))])),
-    row(libc::SYS_mincore, "mincore", Log(&[Buffer(2, Pages(1))])),
-    row(libc::SYS_capget, "capget", Log(&[Buffer(0, Bytes(8)), Buffer(1, Bytes(24))])),
+    row(CACHESTAT, "cachestat", Log(&[Buffer(2, Bytes(40))])),
+    row(libc::SYS_mincore, "mincore", Log(&[Always(2, Pages(1))])),
+    row(libc::SYS_capget, "capget", Log(&[Always(0, Bytes(8)), Buffer(1, Bytes(24))])),
     row(libc::SYS_futex, "futex", Class::Special(Special::Futex)),
     waits(row(libc::SYS_mq_timedreceive, "mq_timedreceive", Log(&[Buffer(1, ResultWithin(2)), Buffer(3, Bytes(4))])), Waits::Again),
     row(libc::SYS_mq_getsetattr, "mq_getsetattr", Log(&[Buffer(2, Bytes(64))])),
     row(libc::SYS_syslog, "syslog", Log(&[Buffer(1, ResultWithin(2))])),
     row(libc::SYS_process_vm_readv, "process_vm_readv", Log(&[Vectors(1, 2)])),
     row(libc::SYS_get_robust_list, "get_robust_list", Log(&[Buffer(1, Bytes(8)), Buffer(2, Bytes(8))])),
-    row(libc::SYS_name_to_handle_at, "name_to_handle_at", Log(&[Buffer(2, Bytes(136)), Buffer(3, Bytes(4))])),
+    row(libc::SYS_name_to_handle_at, "name_to_handle_at", Log(&[Always(2, Bytes(8)), Buffer(2, Bytes(136)), Always(3, Bytes(4))])),
     row(libc::SYS_mmap, "mmap", Class::Special(Special::Map)),
     row(libc::SYS_madvise, "madvise", Class::Special(Special::Advise)),
     row(libc::SYS_fork, "fork", Class::Special(Special::Fork)),
@@ -312,10 +327,17 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_brk, "brk", Repeat),
     row(libc::SYS_munmap, "munmap", Repeat),
     row(libc::SYS_mprotect, "mprotect", Repeat),
+    row(libc::SYS_pkey_mprotect, "pkey_mprotect", Repeat),
+    row(libc::SYS_personality, "personality", Repeat),
     row(libc::SYS_mremap, "mremap", Repeat),
     row(libc::SYS_rseq, "rseq", Class::Special(Special::Sequences)),
     row(libc::SYS_clone3, "clone3", Answer(NOT_SUPPORTED)),
     row(libc::SYS_pkey_alloc, "pkey_alloc", Answer(NO_SPACE)),
+    row(libc::SYS_pkey_free, "pkey_free", Log(&[])),
+    row(libc::SYS_futex_waitv, "futex_waitv", Answer(NOT_SUPPORTED)),
+    row(FUTEX_WAKE, "futex_wake", Answer(NOT_SUPPORTED)),
+    row(FUTEX_WAIT, "futex_wait", Answer(NOT_SUPPORTED)),
+    row(FUTEX_REQUEUE, "futex_requeue", Answer(NOT_SUPPORTED)),
     waits(row(libc::SYS_ioctl, "ioctl", LogBy(requests::ioctl)), Waits::Again),
     waits(row(libc::SYS_fcntl, "fcntl", LogBy(requests::fcntl)), Waits::Kernel),
     row(libc::SYS_prctl, "prctl", LogBy(requests::prctl)),
@@ -331,8 +353,7 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_remap_file_pages, "remap_file_pages", Refuse("the order of pages is not recorded")),
     row(libc::SYS_bpf, "bpf", Refuse("programs in the kernel are not recorded")),
     row(libc::SYS_perf_event_open, "perf_event_open", Refuse("its counters are not the same in a replay")),
-    row(libc::SYS_semctl, "semctl", Refuse("its outputs are not listed")),
-    row(libc::SYS_msgrcv, "msgrcv", Refuse("its outputs are not listed")),
-    row(libc::SYS_shmctl, "shmctl", Refuse("its outputs are not listed")),
-    row(libc::SYS_msgctl, "msgctl", Refuse("its outputs are not listed")),
+    row(libc::SYS_semctl, "semctl", LogBy(requests::semaphores)),
+    row(libc::SYS_msgctl, "msgctl", LogBy(requests::messages)),
+    row(libc::SYS_shmctl, "shmctl", LogBy(requests::shared_memory)),
 ];

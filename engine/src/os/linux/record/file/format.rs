@@ -1,11 +1,11 @@
 //! The outer form of a recording in a file: a magic number, a version, and sections. Each section is
 //! compressed on its own and has a checksum; the last one says that the file is whole.
 
+use super::unnamed::Unnamed;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use std::path::Path;
 use twox_hash::XxHash3_64;
 
 const MAGIC: [u8; 16] = *b"stillpoint-rec\r\n";
@@ -65,8 +65,7 @@ pub enum SaveError {
 
 /// A file that is being written. It has its name only when it is complete; only this user may read it.
 pub struct Writer {
-    file: BufWriter<NamedTempFile>,
-    path: PathBuf,
+    file: BufWriter<Unnamed>,
     at: u64,
     limit: u64,
 }
@@ -75,15 +74,10 @@ impl Writer {
     /// Begins a file of at most `limit` bytes.
     ///
     /// # Errors
-    /// Its folder does not exist or cannot be written to.
+    /// Its folder does not exist or cannot be written to, or there is something else than a file.
     pub fn create(path: &Path, limit: u64) -> Result<Writer, SaveError> {
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
         let mut writer = Writer {
-            file: BufWriter::with_capacity(1 << 18, NamedTempFile::new_in(folder)?),
-            path: path.to_owned(),
+            file: BufWriter::with_capacity(1 << 18, Unnamed::create(path)?),
             at: 0,
             limit,
         };
@@ -137,7 +131,7 @@ impl Writer {
     /// The system refuses.
     pub fn return_to(&mut self, position: u64) -> io::Result<()> {
         self.file.flush()?;
-        let file = self.file.get_mut().as_file_mut();
+        let file = self.file.get_mut().file();
         file.set_len(position)?;
         file.seek(SeekFrom::Start(position))?;
         self.at = position;
@@ -153,8 +147,7 @@ impl Writer {
         self.limit = u64::MAX;
         self.section(Kind::End, &[])?;
         let file = self.file.into_inner().map_err(|error| error.into_error())?;
-        let kept = file.persist(&self.path);
-        kept.map_err(|error| error.error)?;
+        file.give_name()?;
         Ok(self.at)
     }
 }
@@ -282,6 +275,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     fn written(sections: &[(Kind, &[u8])]) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");

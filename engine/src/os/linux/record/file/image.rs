@@ -14,8 +14,10 @@ pub struct Image {
     /// The index of the next event.
     pub next: usize,
     /// In the order of their addresses.
+    #[serde(deserialize_with = "bounded::list::<_, _, _, MOST_MAPPINGS>")]
     pub mappings: Vec<Mapped>,
     /// The pages of memory that the program has, but for those of files.
+    #[serde(deserialize_with = "bounded::list::<_, _, _, { MOST_PAGES as usize }>")]
     pub pages: Vec<Run>,
     pub layout: Layout,
     /// The state of the first of its threads.
@@ -32,7 +34,20 @@ pub const MOST_PAGES: u64 = 1 << 22;
 /// The most threads of a process in an image.
 pub const MOST_THREADS: usize = 4096;
 
+/// As many mappings as systems allow that allow many (`vm.max_map_count`).
+const MOST_MAPPINGS: usize = 1 << 20;
+
 impl Image {
+    /// Returns the memory in bytes that it takes here, about.
+    pub fn bytes(&self) -> usize {
+        let states = self.threads.iter().filter_map(|it| it.state.as_ref());
+        let states = states.map(|it| size_of::<State>() + it.extended.len());
+        size_of_val(&*self.mappings)
+            + size_of_val(&*self.pages)
+            + size_of_val(&*self.threads)
+            + states.sum::<usize>()
+    }
+
     /// Returns the number of its pages.
     pub fn page_count(&self) -> u64 {
         self.pages.iter().map(|run| u64::from(run.count)).sum()
@@ -102,6 +117,9 @@ pub struct Layout {
     pub stack_limit: u64,
 }
 
+/// The most parts of a file in the table: as many as have one page each of the largest one.
+pub const MOST_RUNS: usize = 1 << 20;
+
 /// A part of the table of mapped files.
 #[derive(Serialize, Deserialize)]
 pub struct KeptFile {
@@ -109,5 +127,6 @@ pub struct KeptFile {
     /// Its length in bytes, as far as it is mapped.
     pub len: u64,
     /// Its pages, by their offsets.
+    #[serde(deserialize_with = "bounded::list::<_, _, _, MOST_RUNS>")]
     pub pages: Vec<Run>,
 }

@@ -12,6 +12,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// The most bytes of a file in memory, and of all of them: 4 GiB.
 const MOST_BYTES: u64 = 1 << 32;
+/// Mapped files take no more than this, and so often the memory of their different pages.
+const LEAST_BYTES: u64 = 64 << 20;
+const MOST_REPEATED: u64 = 16;
 /// More files than a process can map.
 pub const MOST_FILES: usize = 1 << 16;
 /// How the names of the files in memory begin.
@@ -151,7 +154,9 @@ impl Files {
 /// # Errors
 /// They are too large, or the system has no descriptors left.
 pub fn open(table: &[KeptFile], pages: &PageReader) -> Result<Vec<File>, OpenError> {
-    let mut left = MOST_BYTES;
+    // Files have pages with the same contents, but few: a small recording takes no large memory.
+    let different = pages.count() * PAGE as u64;
+    let mut left = MOST_BYTES.min(LEAST_BYTES + MOST_REPEATED * different);
     let mut files = Vec::with_capacity(table.len());
     for (index, kept) in table.iter().enumerate() {
         let file = in_memory(&format!("{NAME}{index}"))?;

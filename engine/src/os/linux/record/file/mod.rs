@@ -17,12 +17,14 @@ mod restore;
 mod save;
 #[cfg(test)]
 mod tests;
+mod unnamed;
 
 pub use end::EndProcess;
 pub use format::OpenError;
 pub use kept::index_of;
 pub use opened::{Opened, log_of};
 pub use save::{EndPlace, Source, save};
+pub use unnamed::may_replace;
 
 use super::bounded;
 use super::threads::names::MOST as MOST_NAMES;

@@ -6,7 +6,7 @@ use super::super::log::{Log, MOST_BYTES, swapped};
 use super::super::snapshots::Snapshot;
 use super::end::EndProcess;
 use super::format::{Kind, OpenError, Reader, Section};
-use super::image::{Image, KeptFile};
+use super::image::{Image, KeptFile, MOST_RUNS};
 use super::kept::{self, MOST_FILES};
 use super::machine::Machine;
 use super::pages::PageReader;
@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 const MOST_LOG: usize = MOST_BYTES + (64 << 20);
 /// More images than there are snapshots.
 const MOST_IMAGES: usize = 64;
+/// The most memory that the tables of all images take: 512 MiB.
+const MOST_OF_IMAGES: usize = 1 << 29;
 /// The memory of processes that are kept of images: 2 GiB, as pages.
 const MOST_PAGES: u64 = 1 << 19;
 
@@ -67,16 +69,20 @@ impl Opened {
         let mut table: Vec<KeptFile> = Vec::new();
         for section in of(Kind::Files) {
             table.extend(decode::<Vec<KeptFile>>(&reader.read(section)?)?);
-            if table.len() > MOST_FILES {
+            let runs: usize = table.iter().map(|file| file.pages.len()).sum();
+            if table.len() > MOST_FILES || runs > MOST_RUNS {
                 return Err(OpenError::Damaged("the table of files"));
             }
         }
         let mut images = Vec::new();
+        let mut left = MOST_OF_IMAGES;
         for section in of(Kind::Image) {
             let image: Image = decode(&reader.read(section)?)?;
             if image.next > log.events.len() || !image.is_possible() {
                 return Err(OpenError::Damaged("an image"));
             }
+            let rest = left.checked_sub(image.bytes());
+            left = rest.ok_or(OpenError::Damaged("the size of the images"))?;
             images.push(image);
         }
         // The first two are the start and the end.

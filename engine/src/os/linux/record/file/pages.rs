@@ -149,6 +149,14 @@ impl PageReader {
         })
     }
 
+    /// Returns the number of pages, all of which are different in a file that is written here.
+    pub fn count(&self) -> u64 {
+        let last = self.sections.last();
+        last.map_or(0, |(first, section)| {
+            u64::from(*first) + (section.raw / PAGE) as u64
+        })
+    }
+
     /// Reads pages in portions, with the address of each.
     ///
     /// # Errors

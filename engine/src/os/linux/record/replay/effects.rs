@@ -31,6 +31,7 @@ impl Replay {
         match self.apply(log, event, registers) {
             Ok(Applied::Answered | Applied::Executed) => {}
             Ok(Applied::End) => {
+                self.compare_hash(log)?;
                 self.next += 1;
                 return Ok(Some(Replayed::End));
             }

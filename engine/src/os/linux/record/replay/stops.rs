@@ -229,6 +229,7 @@ impl Replay {
             Ok(Applied::Answered) => true,
             Ok(Applied::Executed) => false,
             Ok(Applied::End) => {
+                self.compare_hash(log)?;
                 self.next += 1;
                 return Ok(Replayed::End);
             }
