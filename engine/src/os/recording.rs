@@ -460,6 +460,8 @@ pub struct Divergence {
     pub call: String,
     /// What was not the same.
     pub difference: Difference,
+    /// Whether it has missed a place that the next replays from the same snapshot look for more closely, and may find.
+    pub is_repeatable: bool,
 }
 
 /// What was not the same in a replay.
@@ -495,6 +497,7 @@ impl Display for Divergence {
             event,
             call,
             difference,
+            is_repeatable: _,
         } = self;
         write!(
             formatter,

@@ -85,6 +85,14 @@ impl Debugger {
         true
     }
 
+    /// A pass was not like the recording: returns whether it is repeated, since a place that it has missed may be found
+    /// then.
+    pub(super) fn may_repeat_pass(&self) -> bool {
+        let state = self.recording().unwrap_or_default();
+        let is_repeatable = state.divergence.is_some_and(|it| it.is_repeatable);
+        self.travel.search.is_some() && is_repeatable
+    }
+
     /// Shows the place again at which the search has begun. Returns what the stop there shows.
     pub(in crate::debugger) fn abandon_search(&mut self) -> Option<ShownStop> {
         let searching = self.travel.search.take()?;

@@ -462,6 +462,7 @@ impl Debugger {
             // It has passed the place of the program, which is shown then.
             ReplayStop::End if self.travel.search.is_none() => self.on_end(thread),
             ReplayStop::End if self.compares_less() => self.begin_pass(),
+            ReplayStop::Diverged if self.may_repeat_pass() => self.begin_pass(),
             ReplayStop::End | ReplayStop::Diverged => {
                 let state = self.recording().unwrap_or_default();
                 let why = match (stop, state.divergence) {

@@ -8,7 +8,7 @@ mod threads;
 
 use super::buffer::{self, Refill};
 use super::calls;
-use super::log::Log;
+use super::log::{Effect, Log};
 use super::patches::{self, Patches};
 use super::scratch;
 use super::snapshots::Snapshot;
@@ -290,6 +290,17 @@ impl Replay {
             event: self.next,
             call: event.map_or_else(String::new, |event| calls::name(event.entry.number)),
             difference,
+            is_repeatable: self.has_missed_place(log),
+        }
+    }
+
+    /// Returns whether the replay has passed the place of the next event, and a further one would look more closely.
+    fn has_missed_place(&self, log: &Log) -> bool {
+        let has_searched = self.suspended.as_ref().is_some_and(|it| it.0 == self.next);
+        let event = log.events.get(self.next);
+        match event.map(|event| &event.effect) {
+            Some(Effect::Preempt(place)) if has_searched => place.is_missed(),
+            _ => false,
         }
     }
 

@@ -14,6 +14,7 @@ use crate::arch::{Arch, Flow};
 use crate::os::linux::registers;
 use dwarf::LoadAddr;
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
 use std::io;
 
 const NT_X86_XSTATE: i32 = 0x202;
@@ -24,9 +25,11 @@ const VECTORS: usize = 160;
 /// Bytes of the stack that are compared.
 const STACK: usize = 2048;
 /// Instructions whose operands are compared.
-const INSTRUCTIONS: usize = 48;
+const INSTRUCTIONS: usize = 96;
 /// More pieces of memory than are compared.
 const MOST_MEMORY: usize = 1 << 12;
+/// More words of four bytes than functions leave uninitialised at a place by chance.
+const MOST_OTHER: usize = 64;
 /// Longer than any instruction.
 const LONGEST: usize = 16;
 
@@ -38,6 +41,22 @@ pub struct Place {
     vectors: Vec<u8>,
     #[serde(deserialize_with = "bounded::list::<_, _, _, MOST_MEMORY>")]
     memory: Vec<Written>,
+    /// What replays that have missed it have learned.
+    #[serde(skip)]
+    missed: RefCell<Missed>,
+}
+
+/// What is known of a place that a replay has missed. Functions leave parts of their frames uninitialised, and what is
+/// there may be of code of the debugger, which is not in each replay: such a word is like that at the place at none
+/// of the passages. The next replay collects these words, and the one behind that does without them.
+#[derive(Default)]
+enum Missed {
+    #[default]
+    Never,
+    /// The words of memory that are others at each passage so far; `None`: there was none.
+    Once(Option<Vec<u64>>),
+    /// These words are not compared.
+    Without(Vec<u64>),
 }
 
 /// What a thread has that is not at a place with the same pc.
@@ -68,10 +87,10 @@ impl Place {
     /// The thread is gone.
     pub fn of(tracee: &Tracee, patches: &Patches, others: &[u64]) -> io::Result<Place> {
         let registers = tracee.registers()?.at_event();
-        let ahead = Ahead::of(tracee, registers.pc(), patches);
-        // What calls have left there may depend on the processor: the dynamic loader saves only registers in use.
-        let below = if ahead.pushes { 0 } else { RED_ZONE };
-        let stack = registers.sp().saturating_sub(below) & !7;
+        let ahead = Ahead::of(tracee, &registers, patches);
+        // What is below, of a function that uses the red zone, is among the operands. The rest was left there by others:
+        // by the dynamic loader, which saves only registers in use, and by code of the debugger, which replays do without.
+        let stack = registers.sp() & !7;
         let mut memory = Vec::new();
         // The same registers and memory may be met again, after another number of calls that were made without a stop.
         if let Some((addr, word)) = buffer::next_record(tracee) {
@@ -90,7 +109,49 @@ impl Place {
             registers,
             vectors: vectors(tracee),
             memory,
+            missed: RefCell::default(),
         })
+    }
+
+    /// A replay has come to the next event and has not been here. Returns whether a further one looks more closely.
+    pub fn is_missed(&self) -> bool {
+        let mut missed = self.missed.borrow_mut();
+        let next = match &mut *missed {
+            Missed::Never => Missed::Once(None),
+            Missed::Once(Some(words)) if !words.is_empty() && words.len() <= MOST_OTHER => {
+                Missed::Without(std::mem::take(words))
+            }
+            Missed::Once(_) | Missed::Without(_) => return false,
+        };
+        *missed = next;
+        true
+    }
+
+    /// Notes a passage with the same registers, if such words are collected. Returns whether they are.
+    pub fn collects(&self, tracee: &Tracee) -> bool {
+        let Missed::Once(collected) = &mut *self.missed.borrow_mut() else {
+            return false;
+        };
+        let words = self.other_words(tracee);
+        match collected {
+            None => *collected = Some(words),
+            Some(collected) => collected.retain(|word| words.contains(word)),
+        }
+        true
+    }
+
+    /// Returns the addresses of all words of memory that are not like those at the place, in order.
+    fn other_words(&self, tracee: &Tracee) -> Vec<u64> {
+        let mut all = Vec::new();
+        for (addr, expected) in &self.memory {
+            let found = tracee.read(*addr, expected.len());
+            let pairs = expected.chunks(4).zip(found.chunks(4));
+            let other = pairs.zip(0..).filter(|((one, two), _)| one != two);
+            all.extend(other.map(|(_, nth)| addr + 4 * nth));
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// Compares a stopped thread with the place, with these registers instead of its own. Returns the first
@@ -99,13 +160,24 @@ impl Place {
         if registers.digest() != self.registers.digest() {
             return Some(Other::Register);
         }
+        let missed = self.missed.borrow();
+        let not_compared: &[u64] = match &*missed {
+            Missed::Without(words) => words,
+            Missed::Never | Missed::Once(_) => &[],
+        };
         for (addr, expected) in &self.memory {
             let found = tracee.read(*addr, expected.len());
             if *found == **expected {
                 continue;
             }
-            let mut pairs = expected.chunks_exact(4).zip(found.chunks_exact(4));
-            let nth = pairs.position(|(expected, found)| expected != found);
+            let pairs = expected.chunks_exact(4).zip(found.chunks_exact(4));
+            let other = pairs.enumerate().find(|(nth, (expected, found))| {
+                expected != found && !not_compared.contains(&(addr + 4 * *nth as u64))
+            });
+            let nth = other.map(|(nth, _)| nth);
+            if nth.is_none() && found.len() == expected.len() {
+                continue;
+            }
             let word = nth.and_then(|nth| expected.get(4 * nth..4 * nth + 4));
             let word = word.and_then(|bytes| bytes.try_into().ok().map(u32::from_le_bytes));
             return Some(match nth.zip(word) {
@@ -156,17 +228,18 @@ fn vectors(tracee: &Tracee) -> Vec<u8> {
 struct Ahead {
     /// The addresses of its memory operands, as far as they follow from the registers.
     operands: Vec<u64>,
-    /// Whether it pushes or calls before it returns: then nothing below the stack pointer is in use.
-    pushes: bool,
 }
 
 impl Ahead {
     /// Looks at the code from `pc` on. Jumps are followed, also those at the end of loops.
-    fn of(tracee: &Tracee, pc: u64, patches: &Patches) -> Ahead {
+    fn of(tracee: &Tracee, now: &Registers, patches: &Patches) -> Ahead {
+        let (pc, sp) = (now.pc(), now.sp());
         let mut ahead = Ahead::default();
         let Some(set) = registers::read(tracee.thread()) else {
             return ahead;
         };
+        // Behind the first push or call, nothing below the stack pointer of now is in use.
+        let mut has_pushed = false;
         let mut seen = Vec::new();
         let mut at = pc;
         for _ in 0..INSTRUCTIONS {
@@ -177,9 +250,11 @@ impl Ahead {
             };
             seen.push(at);
             let pushes = instruction.pushes();
-            ahead.pushes |= pushes;
+            has_pushed |= pushes;
             for access in instruction.accesses(&set) {
+                let is_below = (sp.saturating_sub(RED_ZONE)..sp).contains(&access.at);
                 if (!pushes || !access.write)
+                    && !(is_below && has_pushed)
                     && !ahead.operands.contains(&access.at)
                     && tracee.word(access.at).is_some()
                 {
@@ -203,10 +278,41 @@ impl Ahead {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     fn pushes(code: &[u8]) -> bool {
         let instruction = Arch::X86_64.decode(code, LoadAddr(0x1000));
         instruction.expect("an instruction").pushes()
+    }
+
+    /// A function has a counter, and a word that it has not initialised, which is never like that at the place.
+    #[test]
+    fn uninitialised_words_hide_no_place() {
+        let words = [AtomicU32::new(0), AtomicU32::new(7)];
+        let registers: Registers = postcard::from_bytes(&[0; 64]).expect("registers");
+        let bytes: Vec<u8> = [3_u32, 9].iter().flat_map(|it| it.to_le_bytes()).collect();
+        let place = Place {
+            registers,
+            vectors: Vec::new(),
+            memory: vec![(words.as_ptr() as u64, bytes.into_boxed_slice())],
+            missed: RefCell::default(),
+        };
+        let process = Tracee::new(std::process::id() as i32).expect("this process");
+        let passages = || {
+            let mut found = Vec::new();
+            for counter in 1..6 {
+                words[0].store(counter, Ordering::Relaxed);
+                match place.difference(&process, &registers) {
+                    None => found.push(counter),
+                    Some(_) => drop(place.collects(&process)),
+                }
+            }
+            found
+        };
+        assert!(passages().is_empty() && place.is_missed());
+        assert!(passages().is_empty() && place.is_missed());
+        assert_eq!(passages(), [3]);
+        assert!(!place.is_missed(), "nothing is left to be learned");
     }
 
     #[test]

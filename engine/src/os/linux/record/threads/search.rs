@@ -268,6 +268,9 @@ impl Search {
             return Ok(Arrival::There);
         }
         self.count_false()?;
+        if trap == self.at && there.at_event().digest() == place.registers.digest() {
+            place.collects(tracee);
+        }
         if self.covered.first() == Some(&TRAP) && trap == self.at {
             // The debugger has a trap there: it is hit.
             registers.write(tracee.thread());
@@ -321,7 +324,9 @@ impl Search {
             return Ok(Arrival::There);
         };
         tracing::trace!(at = self.at, ?other, "a passage that is not the place");
-        let is_new = matches!(other, Other::Word(..) | Other::Vector(..))
+        // A word that is learned would hide the passages where it is another one.
+        let is_new = !place.collects(tracee)
+            && matches!(other, Other::Word(..) | Other::Vector(..))
             && !learned.contains(&other)
             && learned.len() < MOST_LEARNED;
         if is_new {
