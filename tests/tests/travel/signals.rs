@@ -79,3 +79,27 @@ fn a_breakpoint_is_passed_once_when_an_ignored_signal_is_pending() {
         client.disconnect();
     }
 }
+
+/// The recorder completes the instruction, at the signal that it has raised.
+#[test]
+fn reads_of_the_counter_are_steps_of_a_software_watch() {
+    let fixture = Fixture::of("c/travel_counter.c");
+    let mut client = recorded(&fixture, "begun");
+    client.set_breakpoints(&fixture, &["end"]);
+    go(&mut client, "continue", &["breakpoint"]);
+    client.set_breakpoints(&fixture, &["begun"]);
+    go(&mut client, "reverseContinue", &["breakpoint"]);
+    client.set_breakpoints(&fixture, &[]);
+    let frame = client.top_frame()["id"].clone();
+    let info = client.request_ok(
+        "dataBreakpointInfo",
+        json!({"name": "changed", "frameId": frame, "mode": "software"}),
+    );
+    let watch = json!([{"dataId": info["dataId"], "accessType": "write"}]);
+    client.request_ok("setDataBreakpoints", json!({"breakpoints": watch}));
+    for changed in ["1", "2", "3"] {
+        go(&mut client, "continue", &["data breakpoint"]);
+        assert_eq!(client.evaluate("changed"), changed);
+    }
+    client.disconnect();
+}

@@ -189,15 +189,12 @@ fn resume(pid: i32, signal: i32) {
 
 /// Completes an instruction that reads the time-stamp counter, which faults in all of them.
 pub fn complete_time_stamp(pid: i32) -> bool {
-    let Some(mut registers) = Registers::read(ThreadId(pid)) else {
+    let (Some(registers), Ok(tracee)) = (Registers::read(ThreadId(pid)), Tracee::new(pid)) else {
         return false;
     };
-    let tracee = Tracee::new(pid);
-    let found = tracee.map(|it| it.time_stamp_instruction(registers.pc()));
-    let Ok(Some((len, writes_rcx))) = found else {
+    let Some((len, writes_rcx)) = tracee.time_stamp_instruction(registers.pc()) else {
         return false;
     };
-    registers.complete_time_stamp(crate::os::ticks(), len, writes_rcx);
-    registers.write(ThreadId(pid));
+    tracee.complete_time_stamp(registers, crate::os::ticks(), len, writes_rcx);
     true
 }

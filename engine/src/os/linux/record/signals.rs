@@ -331,7 +331,7 @@ impl Recorder {
     }
 
     /// Completes an instruction that reads the time-stamp counter. Returns false if it is another one.
-    fn complete_time_stamp(&mut self, mut registers: Registers) -> io::Result<bool> {
+    fn complete_time_stamp(&mut self, registers: Registers) -> io::Result<bool> {
         let found = self.running.tracee.time_stamp_instruction(registers.pc());
         let Some((len, writes_rcx)) = found else {
             return Ok(false);
@@ -340,8 +340,8 @@ impl Recorder {
         let value = crate::os::ticks();
         self.log
             .push(Entry::of(&registers), Effect::TimeStamp(value));
-        registers.complete_time_stamp(value, len, writes_rcx);
-        registers.write(self.running.tracee.thread());
+        let tracee = &self.running.tracee;
+        tracee.complete_time_stamp(registers, value, len, writes_rcx);
         (self.fault_action).give_back(&self.running.tracee, self.running.blocks_faults)?;
         Ok(true)
     }

@@ -7,11 +7,16 @@ use super::registers::Registers;
 use super::scratch;
 use crate::ids::{Signal, ThreadId};
 use crate::os::ThreadEvent;
+use crate::os::thread_state::SIGNAL_BYTES;
 use dwarf::LoadAddr;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
+
+/// Where the code is in the description of a signal, and that of the end of a step.
+const CODE_OF_SIGNAL: usize = 8;
+const TRAP_TRACE: i32 = 2;
 
 /// A stop or the end of a traced thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -264,6 +269,18 @@ impl Tracee {
         }
         injection.finish();
         Ok(results)
+    }
+
+    /// Completes an instruction that reads the time-stamp counter, of this length, at the SIGSEGV that it has raised. The
+    /// stop is the end of a step from now on, also for who asks the kernel.
+    pub fn complete_time_stamp(&self, mut registers: Registers, value: u64, len: u64, rcx: bool) {
+        registers.complete_time_stamp(value, len, rcx);
+        registers.write(self.thread());
+        let mut info = [0; SIGNAL_BYTES];
+        for (at, word) in [(0, libc::SIGTRAP), (CODE_OF_SIGNAL, TRAP_TRACE)] {
+            info[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        }
+        ptrace::set_signal_info(self.thread(), &info);
     }
 
     /// Returns the instruction that reads the time-stamp counter at an address: its length, and

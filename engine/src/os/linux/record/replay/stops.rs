@@ -2,6 +2,7 @@
 
 use super::super::buffer::{self, Arrival};
 use super::super::calls::{self, Class, Special};
+use super::super::family::complete_time_stamp;
 use super::super::log::{Effect, Entry, Log};
 use super::super::threads::search;
 use super::super::tracee::Stop;
@@ -55,11 +56,10 @@ impl Replay {
         match (stop, event.map(|event| &event.effect)) {
             (Stop::Call, _) => self.on_call(log),
             (Stop::Signal(libc::SIGSEGV), Some(Effect::TimeStamp(value))) => {
-                let mut registers = self.compare_here(log)?;
-                if let Some((len, rcx)) = self.running.tracee.time_stamp_instruction(registers.pc())
-                {
-                    registers.complete_time_stamp(*value, len, rcx);
-                    registers.write(self.running.tracee.thread());
+                let registers = self.compare_here(log)?;
+                let tracee = &self.running.tracee;
+                if let Some((len, rcx)) = tracee.time_stamp_instruction(registers.pc()) {
+                    tracee.complete_time_stamp(registers, *value, len, rcx);
                 }
                 self.next += 1;
                 self.go_on(log, false)
@@ -159,6 +159,13 @@ impl Replay {
                 Replayed::GoesOn
             }
             Stop::Exited(_) | Stop::Killed(_) => self.see(killed),
+            Stop::Signal(libc::SIGSEGV) if complete_time_stamp(self.running.tracee.pid) => {
+                if self.running.is_stepping {
+                    return self.see(ThreadEvent::Signal(Signal::TRAP));
+                }
+                self.run(false);
+                Replayed::GoesOn
+            }
             Stop::Signal(_) | Stop::Interrupted | Stop::Group(_) => match stop.seen() {
                 Some(event) => self.see(event),
                 None => Replayed::GoesOn,
