@@ -248,6 +248,20 @@ fn the_counter_is_read_while_its_signal_is_blocked() {
 }
 
 #[test]
+fn what_the_kernel_writes_is_written_in_replays() {
+    let recorded = Recorded::fixture("c/record/outputs.c", &[]);
+    recorded.assert_exact();
+    let expected =
+        "2: first 5, the second 10\n-1 caught 1 revents 0\n5 6 7, 11 bytes 3 of a queue\n";
+    assert!(recorded.stdout.starts_with(expected), "{}", recorded.stdout);
+    assert!(
+        !recorded.stderr.contains("ended before"),
+        "{}",
+        recorded.stderr
+    );
+}
+
+#[test]
 fn calls_that_fail_do_not_end_a_recording() {
     let recorded = Recorded::fixture("c/record/failing_calls.c", &[]);
     recorded.assert_exact();

@@ -1,10 +1,12 @@
 //! Files that are no recordings, or damaged ones: cause and remedy, and no crash.
 
 use super::{place_for_file, record, recorder, refusal};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use serde_json::json;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 use stillpoint_tests::{DapClient, Fixture, command};
 
 /// Returns a recording, in a folder.
@@ -94,6 +96,31 @@ fn file_is_for_this_user_and_of_a_bounded_size() {
         "{stderr}"
     );
     assert_eq!(fs::read_dir(folder.path()).expect("it").count(), 0);
+}
+
+/// Before the program runs.
+#[test]
+fn nothing_but_files_is_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = folder.path().join("link");
+    let target = folder.path().join("target");
+    fs::write(&target, "kept").expect("a file");
+    symlink(&target, &link).expect("a link");
+    let pipe = folder.path().join("pipe");
+    mkfifo(&pipe, Mode::S_IRWXU).expect("a FIFO");
+    for (file, what) in [(&link, "a symbolic link"), (&pipe, "a FIFO")] {
+        let before = fs::symlink_metadata(file).expect("it").file_type();
+        let output = recorder(file, &[Path::new("/bin/echo")]);
+        assert_eq!(output.status.code(), Some(127));
+        assert!(output.stdout.is_empty(), "the program has not run");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            stderr.contains(&format!("it is {what}, which is not replaced")),
+            "{stderr}"
+        );
+        assert_eq!(fs::symlink_metadata(file).expect("it").file_type(), before);
+    }
+    assert_eq!(fs::read(&target).expect("a file"), b"kept");
 }
 
 #[test]
