@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
+use std::process::{Child, Command};
 
 /// What memory contains before a call.
 const FILL: u8 = 0xa5;
@@ -385,7 +386,7 @@ struct World {
     epoll: OwnedFd,
     timer_fd: OwnedFd,
     timer: u64,
-    child: i32,
+    child: Child,
     objects: [i32; 3],
     pages: Box<Page>,
 }
@@ -409,7 +410,7 @@ impl World {
         let listening = UnixListener::bind(&path).expect("a socket");
         let connecting = UnixStream::connect(&path).expect("a socket");
         let own = tempfile::tempfile().expect("a file");
-        let child = std::process::Command::new("true").spawn().expect("true");
+        let child = Command::new("true").spawn().expect("true");
         let mut timer: libc::timer_t = std::ptr::null_mut();
         // SAFETY: integers, and pointers to what lives; the descriptors are new and have no other owner.
         unsafe {
@@ -464,7 +465,7 @@ impl World {
                 epoll: OwnedFd::from_raw_fd(epoll),
                 timer_fd: OwnedFd::from_raw_fd(timer_fd),
                 timer: timer as usize as u64 & 0xffff_ffff,
-                child: child.id() as i32,
+                child,
                 objects,
                 pages: Box::new(Page([1; 4096])),
             }
@@ -498,8 +499,9 @@ impl Drop for World {
             libc::msgctl(queue, libc::IPC_RMID, std::ptr::null_mut());
             libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut());
             libc::syscall(libc::SYS_timer_delete, self.timer);
-            libc::waitpid(self.child, std::ptr::null_mut(), libc::WNOHANG);
         }
+        // A call may have waited for it.
+        let _ = self.child.wait();
     }
 }
 
@@ -546,7 +548,7 @@ fn compare(number: libc::c_long, wanted: &[Arg]) -> i64 {
             }
             Path(path) => path.as_ptr() as u64,
             Arg::Timer => world.timer,
-            Arg::Child => world.child as u64,
+            Arg::Child => u64::from(world.child.id()),
             Arg::Semaphores => world.objects[0] as u64,
             Arg::Queue => world.objects[1] as u64,
             Arg::Segment => world.objects[2] as u64,

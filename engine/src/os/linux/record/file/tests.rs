@@ -221,6 +221,41 @@ fn impossible_threads_are_refused() {
     assert_eq!(many, OpenError::Damaged("its contents"));
 }
 
+/// What takes a few bytes in the file, and many times as much in memory.
+#[test]
+fn small_files_take_no_large_memory() {
+    let mapping = image(0).mappings[0];
+    let many = refused(|image| image.mappings = vec![mapping; (1 << 20) + 1]);
+    assert_eq!(many, OpenError::Damaged("its contents"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let with = |images: usize, pages: Option<Vec<Run>>| {
+        let mut changed = image(20);
+        changed.mappings = vec![mapping; 1 << 20];
+        let image = postcard::to_allocvec(&changed).expect("bytes");
+        let mut sections = sections();
+        sections.extend((0..images).map(|_| (Kind::Image, image.clone())));
+        if let Some(pages) = pages {
+            let file = KeptFile {
+                path: "/lib/a".into(),
+                len: 1 << 32,
+                pages,
+            };
+            sections[6].1 = postcard::to_allocvec(&vec![file]).expect("bytes");
+        }
+        open(folder.path(), &sections).err()
+    };
+    let size = OpenError::Damaged("the size of the images");
+    assert_eq!(with(1, None), None);
+    assert_eq!(with(20, None), Some(size));
+    let run = |nth: u64| Run {
+        addr: nth * PAGE as u64,
+        first: 1,
+        count: 1,
+    };
+    let size = OpenError::Damaged("the size of the mapped files");
+    assert_eq!(with(0, Some((0..20_000).map(run).collect())), Some(size));
+}
+
 #[test]
 fn threads_change_ids_everywhere() {
     let folder = tempfile::tempdir().expect("a folder");

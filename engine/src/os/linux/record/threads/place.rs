@@ -253,8 +253,8 @@ impl Ahead {
             has_pushed |= pushes;
             for access in instruction.accesses(&set) {
                 let is_below = (sp.saturating_sub(RED_ZONE)..sp).contains(&access.at);
-                if (!pushes || !access.write)
-                    && !(is_below && has_pushed)
+                let is_unused = (pushes && access.write) || (is_below && has_pushed);
+                if !is_unused
                     && !ahead.operands.contains(&access.at)
                     && tracee.word(access.at).is_some()
                 {
