@@ -73,7 +73,7 @@ pub(super) const OWN_CALL: LoadAddr = LoadAddr(scratch::CALL);
 /// The program cannot be run, or the system refuses to record it.
 pub fn record(launch: &Launch, hashes: HashEvents, save: Option<&SaveTo>) -> Result<Report, Error> {
     let fail = |error| failure(launch, &error);
-// Before the program runs, which may take long.
+    // Before the program runs, which may take long.
     if let Some(to) = save
         && let Err(error) = file::may_replace(&to.path)
     {
