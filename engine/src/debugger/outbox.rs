@@ -69,7 +69,7 @@ impl Debugger {
     /// with many messages is cheaper than many events.
     pub(crate) fn emit_console(&mut self, text: &str) {
         self.take_notices();
-        let text = self.travel.untold(text);
+        let text = self.travel.unreported(text);
         if text.is_empty() {
             return;
         }

@@ -103,7 +103,7 @@ impl Debugger {
         }
         let mut unsent = std::mem::take(&mut state.unsent);
         unsent.sort_by_key(|record| record.time);
-        self.travel.drop_told(id, &mut unsent);
+        self.travel.drop_reported(id, &mut unsent);
         while !unsent.is_empty() {
             let rest = unsent.split_off(unsent.len().min(PORTION));
             self.emit(Event::Records(id, std::mem::replace(&mut unsent, rest)));

@@ -11,12 +11,12 @@ mod hits;
 mod hop;
 mod nowhere;
 mod origin;
+mod reported;
 mod returns;
 mod rows;
 mod search;
 mod steps;
 mod stored;
-mod told;
 mod writes;
 
 use super::dispatch::Shown;

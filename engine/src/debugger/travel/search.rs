@@ -2,9 +2,9 @@
 
 use super::ShownStop;
 use super::nowhere::stop_again;
+use super::reported::Reported;
 use super::rows::Row;
 use super::steps::StepFrame;
-use super::told::Told;
 use super::writes::SearchedData;
 use crate::arch::watch::MAX_SLOTS;
 use crate::debugger::dispatch::Shown;
@@ -77,8 +77,8 @@ pub(super) struct Searching {
     pub found: Option<(StopReason, Shown)>,
     /// Those hits, once they are counted.
     pub later: Option<BTreeMap<BreakpointId, u64>>,
-    /// What its passes have told, if it is for that.
-    pub told: Told,
+    /// What its passes have reported, if it reports log messages and records.
+    pub reported: Reported,
 }
 
 /// Returns what tells apart the line of a row, by the breakpoint that counts it.
@@ -144,7 +144,7 @@ impl Debugger {
             hits_there,
             found: None,
             later: None,
-            told: Told::default(),
+            reported: Reported::default(),
         };
         // A step over the call that a pass ends behind is not compared: it may have changed data.
         let watches = self.stops.watches.all.values();
@@ -221,7 +221,7 @@ impl Debugger {
         }
         match self.tells() {
             true => {
-                self.begin_telling();
+                self.begin_reporting();
                 self.stops.breakpoints.set_silent(false);
             }
             false => self.begin_counting(targets),
@@ -513,7 +513,7 @@ impl Debugger {
     }
 
     /// Runs the recording once more from its begin to the place that is shown: log messages and
-    /// tracepoints tell what they would have told. The stop at that place is then reported again.
+    /// tracepoints report what they would have reported then. The stop at that place is then reported again.
     ///
     /// # Errors
     /// As [`Debugger::go_back`].
