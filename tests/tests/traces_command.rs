@@ -108,6 +108,20 @@ fn timed_calls_make_no_stop_for_their_arguments() {
 }
 
 #[test]
+fn timelines_have_all_calls_that_are_kept() {
+    let fixture = Fixture::of("c/header_constants.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("calls.json");
+    let path = file.to_str().expect("UTF-8");
+    let (code, shown, errors) = output(&["--calls", "work", "--perfetto", path, "--", program]);
+    assert_eq!((code, errors.as_str()), (Some(0), ""), "{shown}");
+    let events = std::fs::read_to_string(&file).expect("a timeline");
+    let events: Value = serde_json::from_str(&events).expect("JSON");
+    assert_eq!(events["traceEvents"].as_array().map(Vec::len), Some(20_000));
+}
+
+#[test]
 fn queries_that_cannot_be_recorded_run_nothing() {
     let fixture = Fixture::of("c/null_texts.c");
     let program = fixture.program.to_str().expect("UTF-8");

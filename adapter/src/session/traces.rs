@@ -13,8 +13,12 @@ use engine::{BreakpointId, Record, TracePlace};
 const EVENT: &str = "stillpoint/traces";
 /// The event with records of a tracepoint that keeps all.
 const RECORDS: &str = "stillpoint/records";
-/// Default and maximum number of rows and of records.
-const DEFAULT_AND_MOST: (i64, i64) = (20, 16_384);
+/// Number of rows and of records if the client names none.
+const DEFAULT: i64 = 20;
+/// Maximum number of rows of a table.
+const MAX_ROWS: i64 = 16_384;
+/// Maximum number of records of a tracepoint in one answer: those of a timeline.
+const MAX_RECORDS: i64 = 200_000;
 
 /// Sets a tracepoint at `FILE:LINE` or on a function. A wrong query, or a location without code, is no
 /// error: the tracepoint says why it cannot be hit.
@@ -62,9 +66,9 @@ pub fn read(
     session: &mut Session,
     arguments: &TracesArguments,
 ) -> Result<Vec<Trace>, RequestError> {
-    let (default, most) = DEFAULT_AND_MOST;
-    let number = |given: Option<i64>| given.unwrap_or(default).clamp(0, most) as usize;
-    let (rows, records) = (number(arguments.rows), number(arguments.records));
+    let number = |given: Option<i64>, most: i64| given.unwrap_or(DEFAULT).clamp(0, most) as usize;
+    let rows = number(arguments.rows, MAX_ROWS);
+    let records = number(arguments.records, MAX_RECORDS);
     let ids = match arguments.id {
         None => session.debugger.traces(),
         Some(id) => vec![BreakpointId(u32::try_from(id).map_err(|_| no_trace(id))?)],
