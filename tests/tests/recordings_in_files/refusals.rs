@@ -128,10 +128,10 @@ fn folder_that_is_missing_is_named() {
     let fixture = Fixture::of("c/record/stored.c");
     let file = PathBuf::from("/nowhere/recording");
     let output = recorder(&file, &[&fixture.program]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        stderr.contains("/nowhere/recording is not written"),
+        stderr.contains("cannot write /nowhere/recording"),
         "{stderr}"
     );
 }
