@@ -222,6 +222,28 @@ fn arguments_in_a_chain_of_tail_calls() {
     client.disconnect();
 }
 
+/// The first row of such a line may be behind the code of the called function, and its effect.
+#[test]
+fn lines_that_begin_with_an_inlined_call_stop_before_it() {
+    let fixture = Fixture::of("rust/inlined_lines.rs");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints(&fixture, &["read", "kept", "single"]);
+    client.configure();
+    for (marker, value, expected) in [
+        ("read", "*read", "3"),
+        ("kept", "*kept", "5"),
+        ("single", "*read", "1"),
+    ] {
+        client.expect_stopped("breakpoint");
+        client.expect_line(&fixture, marker);
+        assert_eq!(client.evaluate(value), expected, "{marker}");
+        client.continue_();
+    }
+    assert_eq!(client.expect_exit(), 0);
+    client.disconnect();
+}
+
 #[test]
 fn line_of_only_an_inlined_call_can_stop() {
     // gcc has rows for such lines, of no length.

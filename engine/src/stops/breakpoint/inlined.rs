@@ -1,7 +1,7 @@
-//! Lines whose only code is inlined calls: the line table has only the lines of the called
-//! functions.
+//! Lines whose code begins with an inlined call, or is nothing else: for a call the line table has only the lines of
+//! the called function.
 
-use dwarf::{LineLocation, Module, Scope, ScopeKind, SourceFile};
+use dwarf::{FileAddr, LineLocation, Module, Scope, ScopeKind, SourceFile};
 use rustc_hash::FxHashSet;
 
 /// Number of lines with code above and below whose functions are searched.
@@ -9,8 +9,60 @@ const NEIGHBOURS: usize = 3;
 /// Maximum number of functions searched: a line may be in many instances of a template.
 const MAX_FUNCTIONS: usize = 256;
 
+/// Completes the locations of a line by its inlined calls. `is_stmt`: whether the line table recommends a location.
+pub fn complete(
+    module: &Module,
+    at: (&SourceFile, u32),
+    is_stmt: bool,
+    locations: &mut Vec<LineLocation>,
+) {
+    match is_stmt {
+        true => move_before_calls(module, at, locations),
+        false => locations.extend(calls_on_line(module, at.0, at.1)),
+    }
+}
+
+/// Moves a location that directly follows an inlined call of its line to the start of the call: the line begins
+/// there, and at the location the call has had its effect.
+fn move_before_calls(module: &Module, at: (&SourceFile, u32), locations: &mut [LineLocation]) {
+    for location in locations.iter_mut().filter(|it| it.is_stmt) {
+        let Some(function) = module.function_at(location.addr) else {
+            continue;
+        };
+        let Some(entry) = call_before(&function.scope, at, location.addr) else {
+            continue;
+        };
+        let before = FileAddr(entry.0.saturating_sub(1));
+        let row = module.row_at(before).and_then(|row| row.location);
+        let has_begun = row.is_some_and(|row| (&row.file.path, row.line) == (&at.0.path, at.1));
+        if !has_begun {
+            location.addr = entry;
+        }
+    }
+}
+
+/// Returns where the inlined call on a line begins whose code is in one piece and ends at an address.
+fn call_before(scope: &Scope, at: (&SourceFile, u32), end: FileAddr) -> Option<FileAddr> {
+    // The reader of entries limits the depth of scopes.
+    scope.children.iter().find_map(|child| {
+        let ScopeKind::Inlined(call) = &child.kind else {
+            return call_before(child, at, end);
+        };
+        let is_on_line = call
+            .call_site
+            .as_ref()
+            .is_some_and(|site| (&site.file.path, site.line) == (&at.0.path, at.1));
+        match &child.ranges[..] {
+            [range] if is_on_line && range.end == end && range.start == call.entry => {
+                Some(range.start)
+            }
+            _ => call_before(child, at, end),
+        }
+    })
+}
+
 /// Returns where the code of the calls on a line begins.
-pub fn calls_on_line(module: &Module, file: &SourceFile, line: u32) -> Vec<LineLocation> {
+fn calls_on_line(module: &Module, file: &SourceFile, line: u32) -> Vec<LineLocation> {
     let lines = module.lines_with_code(file);
     let below = lines.partition_point(|have| *have < line);
     let near = lines.iter().skip(below.saturating_sub(NEIGHBOURS));

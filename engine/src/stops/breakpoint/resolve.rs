@@ -3,7 +3,7 @@
 
 use super::depth::{Line, declaration, depth_of};
 use super::indirect::Chooser;
-use super::inlined::calls_on_line;
+use super::inlined;
 use super::locations::{instance, places_on};
 use super::other_paths::on_other_paths;
 use super::problem::{Problem, ProblemKind};
@@ -68,10 +68,9 @@ fn resolve_line(
             .collect()
     };
     let mut found = places(line);
-    if !found.iter().flatten().any(|it| it.is_stmt) {
-        for ((loaded, file), found) in files.iter().zip(&mut found) {
-            found.extend(calls_on_line(&loaded.module, file, line));
-        }
+    let is_stmt = found.iter().flatten().any(|it| it.is_stmt);
+    for ((loaded, file), found) in files.iter().zip(&mut found) {
+        inlined::complete(&loaded.module, (file, line), is_stmt, found);
     }
     let is_here = !found.iter().all(Vec::is_empty);
     let target = match is_here {
@@ -115,9 +114,8 @@ pub fn resolve_line_in<'a>(
         let module = &loaded.module;
         for file in module.find_sources(source) {
             let mut locations = module.line_locations(&file, line);
-            if !locations.iter().any(|it| it.is_stmt) {
-                locations.extend(calls_on_line(module, &file, line));
-            }
+            let is_stmt = locations.iter().any(|it| it.is_stmt);
+            inlined::complete(module, (&file, line), is_stmt, &mut locations);
             if let Some(column) = column {
                 locations = at_column(module, &file, line, column, locations);
             }
