@@ -386,6 +386,32 @@ fn closures_and_rests_of_patterns() {
     client.disconnect();
 }
 
+#[test]
+fn casts_to_slices_and_function_pointers() {
+    let mut client = DapClient::stopped_at(&Fixture::of("rust/iterators.rs"), "here");
+    shows(
+        &mut client,
+        &[
+            ("&arr as &[u8]", "[7, 9, 8] (3)", "&[u8]"),
+            ("&v[..2] as &[u32]", "[1, 2] (2)", "&[u32]"),
+        ],
+    );
+    let function = client.evaluate("iterators::main as fn()");
+    assert_eq!(function, client.evaluate("iterators::main"));
+    refuses(
+        &mut client,
+        &[
+            ("&v as &[u32]", "cannot cast"),
+            ("&arr as &[u32]", "cannot cast"),
+            (
+                "iterators::main as fn(u8) -> (u8, &[u8])",
+                "cannot cast `fn()` as",
+            ),
+        ],
+    );
+    client.disconnect();
+}
+
 /// The built-in `bool` has one name in all languages, but rows of it are Rust's.
 #[test]
 fn rows_of_booleans_are_of_rust() {

@@ -37,6 +37,12 @@ impl Parser<'_> {
             return self.rust_type();
         }
         let rusty = self.language == Language::Rust;
+        if rusty && self.symbol() == "(" {
+            return self.spelled(Self::types_in_parentheses);
+        }
+        if rusty && matches!(self.peek(), TokenKind::Name(name) if name == "fn") {
+            return self.spelled(Self::function_type);
+        }
         let mut words: Vec<String> = Vec::new();
         let mut is_const = false;
         let mut of = None;
@@ -87,7 +93,81 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses `*const T`, `&mut T`, `[T; 3]`.
+    /// Parses a type that debug info has under its whole name.
+    fn spelled(
+        &mut self,
+        parse: impl FnOnce(&mut Self) -> Result<String, Error>,
+    ) -> Result<TypeName, Error> {
+        let start = self.token(0).span.start;
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(error("type nested too deeply", self.token(0).span.clone()));
+        }
+        let base = parse(self)?;
+        self.depth -= 1;
+        Ok(TypeName {
+            base,
+            of: None,
+            is_const: false,
+            layers: Vec::new(),
+            span: start..self.token(0).span.start,
+        })
+    }
+
+    /// Parses `fn(A, B) -> C`.
+    fn function_type(&mut self) -> Result<String, Error> {
+        self.at += 1;
+        let mut name = format!("fn{}", self.types_in_parentheses()?);
+        if self.accept("->") {
+            name.push_str(" -> ");
+            name.push_str(&self.spelled_type()?);
+        }
+        Ok(name)
+    }
+
+    /// Parses `(A, B)`.
+    fn types_in_parentheses(&mut self) -> Result<String, Error> {
+        self.expect("(")?;
+        let mut types = Vec::new();
+        let mut has_comma = false;
+        while self.symbol() != ")" {
+            types.push(self.spelled_type()?);
+            has_comma = self.accept(",");
+            if !has_comma {
+                break;
+            }
+        }
+        self.expect(")")?;
+        let comma = if has_comma && types.len() == 1 {
+            ","
+        } else {
+            ""
+        };
+        Ok(format!("({}{comma})", types.join(", ")))
+    }
+
+    /// Parses a type, and returns it as it is written.
+    fn spelled_type(&mut self) -> Result<String, Error> {
+        let span = self.type_name()?.span;
+        Ok(self.text.get(span).unwrap_or_default().trim().to_owned())
+    }
+
+    /// Parses `[T]` behind `&`. Leaves the position where it is if an array begins there.
+    fn slice_type(&mut self) -> Result<Option<TypeName>, Error> {
+        let before = self.at;
+        if !self.accept("[") {
+            return Ok(None);
+        }
+        let mut ty = self.type_name()?;
+        if !self.accept("]") {
+            self.at = before;
+            return Ok(None);
+        }
+        ty.layers.push(Layer::Slice);
+        Ok(Some(ty))
+    }
+
+    /// Parses `*const T`, `&mut T`, `&[T]`, `[T; 3]`.
     fn rust_type(&mut self) -> Result<TypeName, Error> {
         let start = self.token(0).span.start;
         self.depth += 1;
@@ -98,11 +178,17 @@ impl Parser<'_> {
         let is_const = !array
             && self.symbol() == "*"
             && matches!(&self.token(1).kind, TokenKind::Name(name) if name == "const");
+        let is_reference = self.symbol() == "&";
         if !array {
             self.at += 1;
             while matches!(self.peek(), TokenKind::Name(name) if name == "const" || name == "mut") {
                 self.at += 1;
             }
+        }
+        if is_reference && let Some(mut ty) = self.slice_type()? {
+            self.depth -= 1;
+            ty.span = start..self.token(0).span.start;
+            return Ok(ty);
         }
         let mut ty = self.type_name()?;
         if array {
@@ -124,7 +210,7 @@ impl Parser<'_> {
             });
         }
         self.depth -= 1;
-        ty.span.start = start;
+        ty.span = start..self.token(0).span.start;
         Ok(ty)
     }
 

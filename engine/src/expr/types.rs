@@ -41,6 +41,8 @@ pub enum Layer {
     Pointer,
     /// Rust's `*const T`.
     ConstPointer,
+    /// Rust's `&[T]`.
+    Slice,
     /// A C++ reference.
     Reference,
     /// A C++ reference to a temporary, `&&`.
@@ -96,6 +98,7 @@ impl TypeName {
             ty = match layer {
                 Layer::Pointer => ty.pointer(),
                 Layer::ConstPointer => ty.const_pointer(),
+                Layer::Slice => ty.slice(),
                 Layer::Reference => ty.lvalue(),
                 Layer::RvalueReference => ty.rvalue(),
                 Layer::Array(Some(count)) => ty.array(*count),

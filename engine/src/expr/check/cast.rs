@@ -1,12 +1,14 @@
 //! Casts between scalars. Those of objects and within class hierarchies need the object.
 
-use super::super::ir::{Expr, Kind};
+use super::super::ir::{Ends, Expr, Kind};
 use super::super::tree::{self, Binary, Cast, Node, Unary};
 use super::super::types::TypeName;
 use super::cpp_objects::Wanted;
 use super::operators::converted;
+use super::rust_made::Access;
 use super::{Checked, Checker, Stop, c, rust, rust_types, scalar, wrong};
 use crate::expr::evaluate::inner;
+use crate::expr::overload::Candidate;
 use crate::expr::{exact, messages};
 use crate::ids::error::Error;
 use crate::inspect::library;
@@ -26,6 +28,9 @@ impl Checker<'_> {
             let of = self.check(operand)?;
             self.may_be_cast(cast, &of, &self.type_of_name(name)?, name, node)?;
             return Err(Stop::Needs(node));
+        }
+        if self.language == Language::Rust && name.base.starts_with("fn(") {
+            return self.as_function(name, operand, node);
         }
         let ty = match (self.type_of_name(name), &operand.kind) {
             (Err(_), tree::Kind::Paren(arguments))
@@ -248,6 +253,50 @@ impl Checker<'_> {
         Err(wrong(message, &node.span))
     }
 
+    /// Checks `f as fn(A) -> B` of a function or a pointer to one, whose type must have that name.
+    fn as_function<'t>(&self, name: &TypeName, operand: &'t Node, node: &'t Node) -> Checked<'t> {
+        let of = self.check(operand)?;
+        let own = match &inner(operand).kind {
+            tree::Kind::Name(function) if of.ty.name().starts_with('<') => {
+                let known = self.scope.functions(function).map_err(Stop::Wrong)?;
+                known
+                    .first()
+                    .map(|it| signature(&Candidate::of(it.clone())))
+            }
+            _ => None,
+        };
+        let own = own.unwrap_or_else(|| of.ty.name().to_string());
+        match name.layers.is_empty() && without_paths(&own) == without_paths(&name.base) {
+            true => Ok(of),
+            false => {
+                let message = format!("cannot cast `{own}` as `{}`", name.base);
+                Err(wrong(message, &node.span))
+            }
+        }
+    }
+
+    /// Returns a reference to an array, or to a slice, as one to a slice of this type; `None`: it is neither.
+    fn as_slice<'t>(&self, of: &Expr<'t>, ty: &Ty, node: &'t Node) -> Option<Expr<'t>> {
+        if rust_types::same(&of.ty, ty) {
+            return Some(of.clone());
+        }
+        let row = rust_types::referent(&of.ty)?;
+        let element = match row.shape() {
+            Shape::Array(array) => array.element.clone(),
+            _ => return None,
+        };
+        if !rust_types::same(&element, &rust_types::element(ty)?) {
+            return None;
+        }
+        let ends = Box::new(Ends {
+            from: None,
+            to: None,
+        });
+        let row = Kind::Slice(Box::new(of.clone().target(row)), ends, false);
+        let slice = Expr::new(row, ty.clone().unsized_target(), node);
+        Some(self.reference_to(slice, Access::Shared, node))
+    }
+
     fn rust_cast<'t>(&self, of: Expr<'t>, ty: Ty, node: &'t Node) -> Checked<'t> {
         let is_pointer = |ty: &Ty| matches!(ty.shape(), Shape::Pointer(..));
         let whole = |of| {
@@ -259,6 +308,12 @@ impl Checker<'_> {
             let message = format!("cannot cast `{name}` as `{}`{remedy}", ty.name());
             Err(wrong(message, &node.span))
         };
+        if ty.name().starts_with("&[") {
+            return match self.as_slice(&of, &ty, node) {
+                Some(slice) => Ok(slice),
+                None => refused(""),
+            };
+        }
         if let Some(remedy) = no_rust_cast(&of.ty, &ty) {
             return refused(remedy);
         }
@@ -299,6 +354,30 @@ impl Checker<'_> {
         of.span = node.span.clone();
         Ok(of)
     }
+}
+
+/// Returns the type of pointers to a function of Rust: `fn(u32) -> bool`.
+fn signature(of: &Candidate) -> String {
+    let parameters: Vec<_> = of.types.iter().map(Ty::name).collect();
+    let returns = match &*of.returns.name() {
+        "()" | "void" => String::new(),
+        returns => format!(" -> {returns}"),
+    };
+    format!("fn({}){returns}", parameters.join(", "))
+}
+
+/// Returns a type's name without blanks, and without the paths of the types in it.
+fn without_paths(name: &str) -> String {
+    let is_of_word = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
+    let mut rest = name;
+    let mut plain = String::new();
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|it| !is_of_word(it)).unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(end.max(first.len_utf8()));
+        plain.push_str(word.rsplit("::").next().unwrap_or(word).trim());
+        rest = behind;
+    }
+    plain
 }
 
 /// Returns why Rust has no cast between two types, as a remedy; `None`: there may be one.
