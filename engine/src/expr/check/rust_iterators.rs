@@ -131,10 +131,16 @@ impl Checker<'_> {
             let why = "an iterator alone has no value here; end it: `.count()`, `.next()`, `.collect::<Vec<_>>()`";
             return Err(wrong(why, &node.span));
         }
-        // Without stages these are methods of the iterator over a slice, which conditions have, too.
+        // Without stages these are methods of the iterator over a slice, which run in the program, too.
+        let is_row = |ty: &Ty| {
+            matches!(ty.shape(), Shape::Array(_))
+                || matches!(library::contents(ty), Some(Contents::Sequence(_)))
+        };
+        let of = &stream.source.of.ty;
         let is_of_slice = stream.stages.is_empty()
             && matches!(stream.source.parts, Parts::Elements)
-            && is_slice_iterator(&stream.source.of.ty);
+            && (is_slice_iterator(of)
+                || is_row(of) && chained(call.object).is_some_and(|it| it.name == "iter"));
         let is_own = matches!(call.name, "fold" | "collect" | "find_map")
             || matches!(call.name, "min_by_key" | "max_by_key");
         if is_of_slice && !is_own {

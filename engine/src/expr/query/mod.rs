@@ -193,6 +193,15 @@ impl Query {
         all.filter_map(Subject::expression)
     }
 
+    /// Returns whether nothing is recorded that the frame of a hit has: no variable, parameter or register.
+    pub fn needs_no_frame(&self) -> bool {
+        let needs = |it: &Subject| matches!(it.value, Source::Expression(_) | Source::Arguments);
+        self.filter.is_none()
+            && self.mark.is_none()
+            && self.sinces.is_empty()
+            && !self.subjects().any(needs)
+    }
+
     /// Returns whether calls are recorded, when they return, rather than hits.
     pub fn records_calls(&self) -> bool {
         let is_of_call =
