@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 use stillpoint_tests::process::{self, Debuggee};
-use stillpoint_tests::{Fixture, command};
+use stillpoint_tests::{Compiler, Fixture, Flags, command};
 
 fn started(arguments: &[&str]) -> std::process::Child {
     let mut trace = command();
@@ -104,6 +104,34 @@ fn timed_calls_make_no_stop_for_their_arguments() {
     ] {
         let (_, shown, _) = output(&["weighed", query, "--", program]);
         assert!(shown.contains("weight = 3"), "{shown}");
+    }
+}
+
+/// The places where parameters can be read are passed in each round of the loop.
+#[test]
+fn calls_of_functions_that_begin_with_a_loop_are_counted_once() {
+    let c = [Compiler::Gcc, Compiler::Clang]
+        .map(|compiler| ("c/loop_first.c", Flags::new(compiler), "halves", 50));
+    let rust = (
+        "rust/loop_first.rs",
+        Flags::of("rust/loop_first.rs"),
+        "word",
+        13,
+    );
+    for (source, flags, function, calls) in c.into_iter().chain([rust]) {
+        let Some(fixture) = Fixture::build(source, flags) else {
+            continue;
+        };
+        let program = fixture.program.to_str().expect("UTF-8");
+        for query in ["count()", "count(), sum(elapsed) by function"] {
+            let (code, shown, errors) = output(&[function, query, "--", program]);
+            assert_eq!((code, errors.as_str()), (Some(0), ""), "{shown}");
+            let counted = shown
+                .split_whitespace()
+                .any(|word| word == calls.to_string());
+            assert!(counted, "{source} {flags:?} {query}: {shown}");
+            assert!(!shown.contains("not returned"), "{source} {query}: {shown}");
+        }
     }
 }
 

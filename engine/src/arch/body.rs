@@ -27,6 +27,8 @@ pub struct Code<'a> {
 pub struct Body {
     /// An address that every call passes.
     pub addr: FileAddr,
+    /// The function's entry.
+    entry: FileAddr,
     /// An instruction before it that every call passes exactly once; `None` if none is known.
     before: Option<FileAddr>,
 }
@@ -36,6 +38,7 @@ pub struct Body {
 pub fn passed_by_each_call(code: &Code<'_>, entry: FileAddr, marked: FileAddr) -> Body {
     let at_entry = Body {
         addr: entry,
+        entry,
         before: None,
     };
     if marked == entry {
@@ -82,6 +85,7 @@ pub fn passed_by_each_call(code: &Code<'_>, entry: FileAddr, marked: FileAddr) -
     match led_from.is_empty() {
         true => Body {
             addr: marked,
+            entry,
             before,
         },
         false => at_entry,
@@ -91,22 +95,57 @@ pub fn passed_by_each_call(code: &Code<'_>, entry: FileAddr, marked: FileAddr) -
 /// Returns an address that each call passes, exactly once if there is one, and at which arguments
 /// can be read. `body` is the start of the function's body.
 pub fn passed_once(code: &Code<'_>, body: Body) -> FileAddr {
-    let Some(before) = body.before else {
-        return body.addr;
-    };
     // In unoptimized code an argument that is not yet stored has another value.
     let stores = |addr: FileAddr| {
         let instruction = code.decode(addr.0);
         instruction.is_none_or(|it| it.may_store())
     };
+    let Some(before) = body.before else {
+        return body.addr;
+    };
     if code.spills_parameters && stores(before) {
         return body.addr;
     }
-    let graph = Graph::new(code.arch, &(code.parts)(), |_| true);
-    let is_repeated = |addr: FileAddr| graph.leads(addr.0, addr.0, &FxHashSet::default());
-    match is_repeated(body.addr) && !is_repeated(before) {
+    let repeated = Repeated::of(code);
+    match repeated.has(body.addr) && !repeated.has(before) {
         true => before,
         false => body.addr,
+    }
+}
+
+/// Returns an address that each call passes, exactly once if there is one. Unlike at [`passed_once`], arguments may
+/// not be readable there.
+pub fn counted_once(code: &Code<'_>, body: Body) -> FileAddr {
+    let repeated = Repeated::of(code);
+    if !repeated.has(body.addr) {
+        return body.addr;
+    }
+    // The instructions that execution passes one after the other from the entry on.
+    let mut passed = Vec::new();
+    let mut addr = body.entry;
+    while addr != body.addr && passed.len() < MAX_PROLOGUE {
+        passed.push(addr);
+        match code.decode(addr.0) {
+            Some(it) if matches!(next(&it), Next::To([Some(to), None]) if to == it.next().0) => {
+                addr = FileAddr(it.next().0);
+            }
+            _ => break,
+        }
+    }
+    let once = passed.into_iter().rev().find(|addr| !repeated.has(*addr));
+    once.unwrap_or(body.addr)
+}
+
+/// Which instructions of a function a call may pass again.
+struct Repeated(Graph);
+
+impl Repeated {
+    fn of(code: &Code<'_>) -> Repeated {
+        Repeated(Graph::new(code.arch, &(code.parts)(), |_| true))
+    }
+
+    fn has(&self, addr: FileAddr) -> bool {
+        self.0.leads(addr.0, addr.0, &FxHashSet::default())
     }
 }
 

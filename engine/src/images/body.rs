@@ -25,6 +25,12 @@ pub fn passed_once(module: &Module, function: &Function) -> FileAddr {
     in_body(module, function, body::passed_once)
 }
 
+/// Returns such an address also if parameters cannot be read there: hits that read nothing of the frame are counted
+/// right at it.
+pub fn counted_once(module: &Module, function: &Function) -> FileAddr {
+    in_body(module, function, body::counted_once)
+}
+
 /// Returns the address behind the landing pad of indirect calls at an address of a function, where a
 /// breakpoint is bound instead; the address itself if there is no pad, or a loop begins behind it.
 pub fn behind_landing_pad(module: &Module, function: &Function, addr: FileAddr) -> FileAddr {

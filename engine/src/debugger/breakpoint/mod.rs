@@ -21,7 +21,7 @@ use crate::inferior::site::Owner;
 use crate::stops::breakpoint::frame_places::FramePlace;
 pub(crate) use crate::stops::breakpoint::names::Names;
 use crate::stops::breakpoint::parts;
-use crate::stops::breakpoint::resolve::Resolved;
+use crate::stops::breakpoint::resolve::{Resolved, move_to_counted};
 use crate::stops::breakpoint::{
     BoundLocation, BreakpointInfo, FunctionBreakpoint, RequestedLocation, Search, SourceBreakpoint,
     Spec,
@@ -110,13 +110,15 @@ impl Debugger {
             if self.stops.breakpoints.lacks_evaluation(*id) {
                 self.forget_refused_jumps(*id);
             }
-            let unbound = self
-                .stops
-                .breakpoints
-                .all
-                .get(id)
-                .is_some_and(|breakpoint| breakpoint.bound.is_empty());
-            if unbound {
+            let Some(breakpoint) = self.stops.breakpoints.all.get_mut(id) else {
+                continue;
+            };
+            if breakpoint.must_be_bound_again() {
+                breakpoint.bound.clear();
+                breakpoint.exits.clear();
+                self.inferior.remove_sites_of(Owner::User(*id));
+            }
+            if breakpoint.bound.is_empty() {
                 self.bind(*id);
             }
             self.check_names(*id);
@@ -224,6 +226,11 @@ impl Debugger {
                 let symbol = loaded.module.symbol_at(loaded.bias.file(place.addr))?;
                 Some(symbol.name)
             };
+            let language = resolved.bound.first().map(|it| it.language);
+            breakpoint.is_bound_for_counts = breakpoint.counts_calls(language.unwrap_or_default());
+            if breakpoint.is_bound_for_counts {
+                move_to_counted(&mut resolved.bound, &self.images.modules);
+            }
             let has_inlined = matches!(breakpoint.search, Search::Function(_));
             let remark = parts::leave_out(&mut resolved.bound, has_inlined, symbol);
             let notes = resolved.note.take().into_iter().chain(remark);

@@ -100,7 +100,11 @@ impl Debugger {
                 continue;
             };
             // The place of a function with code is where its body begins.
-            let begins = [body::passed_once, body::passed_by_each_call];
+            let begins = [
+                body::passed_once,
+                body::passed_by_each_call,
+                body::counted_once,
+            ];
             if !begins
                 .iter()
                 .any(|begin| begin(&loaded.module, &function) == addr)

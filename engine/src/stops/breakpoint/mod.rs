@@ -191,6 +191,8 @@ pub(crate) struct Breakpoint {
     /// Whether it has stopped once, as its hit condition demands.
     pub(crate) spent: bool,
     pub(crate) bound: Vec<BoundLocation>,
+    /// Whether these are addresses where parameters may not be readable: see [`Breakpoint::counts_calls`].
+    pub(crate) is_bound_for_counts: bool,
     /// Where calls of its functions return, if they are recorded.
     pub(crate) exits: BTreeMap<LoadAddr, Exit>,
     /// Locations at which names of its condition or message are unknown, unlike at others: it is
@@ -226,6 +228,7 @@ impl Breakpoint {
             was_passed: false,
             spent: false,
             bound: Vec::new(),
+            is_bound_for_counts: false,
             exits: BTreeMap::new(),
             lacking: Vec::new(),
             failure: None,
@@ -249,6 +252,20 @@ impl Breakpoint {
         self.evaluations = Evaluations::default();
         self.left_out.clear();
         self.parse(self.bound.first().map(|bound| bound.language));
+    }
+
+    /// Returns whether it is a tracepoint on functions that reads nothing of the frames of its hits.
+    pub(crate) fn counts_calls(&self, language: Language) -> bool {
+        let query = self.options.trace.as_ref();
+        let query = query.filter(|_| matches!(self.spec, Spec::Function(_)));
+        let query = query.and_then(|it| Query::parse(it, language).ok());
+        query.is_some_and(|it| it.needs_no_frame())
+    }
+
+    /// Returns whether its query has changed such that its locations must be found again.
+    pub(crate) fn must_be_bound_again(&self) -> bool {
+        let language = self.bound.first().map(|it| it.language);
+        language.is_some_and(|it| self.counts_calls(it) != self.is_bound_for_counts)
     }
 
     /// Parses condition, hit condition and message; an error becomes the breakpoint's failure.

@@ -473,6 +473,22 @@ pub fn bind_body(loaded: &Loaded, function: &Function) -> BoundLocation {
     place
 }
 
+/// Moves the locations of functions to where each call passes once, although parameters may not be readable there.
+pub fn move_to_counted(places: &mut [BoundLocation], modules: &Modules) {
+    for place in places {
+        let Some(loaded) = modules.get(place.module) else {
+            continue;
+        };
+        let module = &loaded.module;
+        let addr = loaded.bias.file(place.addr);
+        if let Some(function) = module.function_at(addr)
+            && body::passed_once(module, &function) == addr
+        {
+            place.addr = loaded.bias.load(body::counted_once(module, &function));
+        }
+    }
+}
+
 /// Returns the location of a symbol's function, and whether it has debug info.
 pub fn at_symbol(loaded: &Loaded, addr: FileAddr) -> (BoundLocation, bool) {
     match loaded.module.function_at(addr) {
