@@ -7,7 +7,7 @@ use crate::files::recordings::{self, MOST_MEGABYTES, size};
 use crate::frontends::run::{INTERRUPTED, NOT_STARTED, USAGE, program};
 use clap::Args;
 use engine::os::host;
-use engine::os::recording::{Check, HashEvents, ProgramEnd, Report, SaveTo, Saved};
+use engine::os::recording::{Check, HashEvents, ProgramEnd, Report, SaveTo, Saved, may_replace};
 use engine::{Launch, StdioTarget};
 use std::env;
 use std::ffi::OsString;
@@ -44,7 +44,7 @@ const NOT_WRITTEN: u8 = 1;
 
 /// Records a program. Returns its exit status; [`DIFFERENT`] if a replay was not like its recording.
 pub fn record(options: Options) -> ExitCode {
-    if let Some(Err(why)) = options.output.as_deref().map(output::check) {
+    if let Some(Err(why)) = options.output.as_deref().map(check_output) {
         complain!("stillpoint: {why}");
         return ExitCode::from(USAGE);
     }
@@ -89,6 +89,12 @@ pub fn record(options: Options) -> ExitCode {
             ExitCode::from(NOT_STARTED)
         }
     }
+}
+
+/// Returns why a recording will not be written, before the program runs.
+fn check_output(path: &Path) -> Result<(), String> {
+    output::check(path)?;
+    may_replace(path).map_err(|why| output::cannot_write(path, &why))
 }
 
 fn status(report: &Report) -> u8 {

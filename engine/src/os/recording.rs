@@ -5,8 +5,36 @@ use crate::ids::error::Error;
 use crate::ids::{Launch, ThreadId};
 use dwarf::LoadAddr;
 use std::fmt::{Display, Formatter};
+use std::fs::FileType;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Refuses a path where something is that would be lost: only files are replaced.
+///
+/// # Errors
+/// What is there.
+pub fn may_replace(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => {
+            let what = kind_of(found.file_type());
+            let why = format!("it is {what}, which is not replaced; name a file");
+            Err(io::Error::other(why))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn kind_of(found: FileType) -> &'static str {
+    match () {
+        () if found.is_dir() => "a folder",
+        () if found.is_symlink() => "a symbolic link",
+        () if found.is_fifo() => "a FIFO",
+        () if found.is_socket() => "a socket",
+        () => "a device",
+    }
+}
 
 /// Whether hashes of all writable memory are recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -73,13 +73,6 @@ pub(super) const OWN_CALL: LoadAddr = LoadAddr(scratch::CALL);
 /// The program cannot be run, or the system refuses to record it.
 pub fn record(launch: &Launch, hashes: HashEvents, save: Option<&SaveTo>) -> Result<Report, Error> {
     let fail = |error| failure(launch, &error);
-    // Before the program runs, which may take long.
-    if let Some(to) = save
-        && let Err(error) = file::may_replace(&to.path)
-    {
-        let error = io::Error::other(format!("{} is not written: {error}", to.path.display()));
-        return Err(fail(error));
-    }
     interrupts::outlive().map_err(fail)?;
     let processors = Processors::of(0).map_err(fail)?;
     Processors::current().set_for(0);

@@ -24,7 +24,6 @@ pub use format::OpenError;
 pub use kept::index_of;
 pub use opened::{Opened, log_of};
 pub use save::{EndPlace, Source, save};
-pub use unnamed::may_replace;
 
 use super::bounded;
 use super::threads::names::MOST as MOST_NAMES;

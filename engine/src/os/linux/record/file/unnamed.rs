@@ -1,12 +1,13 @@
 //! A file that is written before it has its name: whoever looks there finds a whole file, or the one of before. Until
 //! then it has no name at all where the file system allows that, so that nothing stays if the writer is killed.
 
+use crate::os::recording::may_replace;
 use std::ffi::CString;
-use std::fs::{File, FileType, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile};
 
@@ -86,31 +87,6 @@ fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
-    }
-}
-
-/// Refuses a path where something is that would be lost: only files are replaced.
-///
-/// # Errors
-/// What is there.
-pub fn may_replace(path: &Path) -> io::Result<()> {
-    match std::fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() => {
-            let what = kind_of(found.file_type());
-            let why = format!("it is {what}, which is not replaced; name a file");
-            Err(io::Error::other(why))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn kind_of(found: FileType) -> &'static str {
-    match () {
-        () if found.is_dir() => "a folder",
-        () if found.is_symlink() => "a symbolic link",
-        () if found.is_fifo() => "a FIFO",
-        () if found.is_socket() => "a socket",
-        () => "a device",
     }
 }
 
