@@ -93,6 +93,11 @@ impl Debugger {
             StopReason::Pause | StopReason::Signal { .. } | StopReason::CallEnded { .. }
         );
         let requested = match (reason, pc) {
+            (StopReason::Data(..), Some(pc))
+                if let Some(written) = self.line_of_found_write(thread, pc) =>
+            {
+                written
+            }
             (
                 StopReason::Breakpoint(ids)
                 | StopReason::BreakpointError(ids, _)

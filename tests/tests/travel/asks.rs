@@ -43,13 +43,27 @@ fn the_write_directly_before_the_stop_is_the_last() {
     client.disconnect();
 }
 
+/// The stop is behind the write, where the code may be of another line.
+#[test]
+fn the_line_that_has_written_is_shown() {
+    let fixture = Fixture::of("c/written_lines.c");
+    for (variable, change) in [("total", "total: 6 -> 10"), ("own", "own: 6 -> 10")] {
+        let mut client = recorded(&fixture, "end");
+        assert_eq!(last_write(&mut client, variable), change);
+        client.expect_line(&fixture, variable);
+        step_back(&mut client);
+        client.expect_line(&fixture, variable);
+        client.disconnect();
+    }
+}
+
 #[test]
 fn writes_of_a_value_are_found_one_after_the_other() {
     let fixture = Fixture::of("c/travel.c");
     let mut client = recorded(&fixture, "done");
     // 0 + 1 + ... in rounds of 4, 8, 12 and 16.
     assert_eq!(last_write(&mut client, "total"), "total: 205 -> 220");
-    client.expect_line(&fixture, "noted");
+    client.expect_line(&fixture, "added");
     assert_eq!(last_write(&mut client, "total"), "total: 191 -> 205");
     assert_eq!(client.evaluate("value"), "14");
     assert_eq!(last_write(&mut client, "total"), "total: 178 -> 191");
@@ -87,7 +101,7 @@ fn value_without_an_earlier_write_stays_in_the_past() {
     client.expect_stopped("breakpoint");
     for refused in 0..3 {
         assert_eq!(last_write(&mut client, "total"), "total: 0 -> 1");
-        client.expect_line(&fixture, "noted");
+        client.expect_line(&fixture, "added");
         let told = client.output("important") + &client.output("console");
         assert_eq!(told.matches("not changed").count(), refused, "{told}");
     }

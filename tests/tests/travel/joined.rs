@@ -72,7 +72,7 @@ fn threads_that_compute_are_recorded_from_a_stop_on() {
     let event = client.expect_stopped_by(&["data breakpoint"]);
     let (writer, _) = seen(&mut client, &event, &[]);
     assert_ne!(writer, main);
-    client.expect_line(&fixture, "unlocked");
+    client.expect_line(&fixture, "owned");
 
     client.set_breakpoints(&fixture, &[]);
     reverse_to_begin(&mut client);

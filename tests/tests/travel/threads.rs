@@ -61,7 +61,7 @@ fn the_last_write_is_found_in_the_thread_that_wrote() {
         client.request_ok("stillpoint/lastWrite", arguments);
         let event = client.expect_stopped_by(&["data breakpoint"]);
         let writer = select(&mut client, &event);
-        client.expect_line(&fixture, "unlocked");
+        client.expect_line(&fixture, "owned");
         assert_ne!(writer, main);
         assert_eq!(client.locals().len(), 2);
         writers.push((writer, client.evaluate("own")));

@@ -7,10 +7,12 @@ use crate::debugger::{Debugger, State, Vote};
 use crate::ids::error::Error;
 use crate::ids::{BreakpointId, BreakpointOptions, ThreadId};
 use crate::os::{CallOfRun, SystemWrite};
+use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::breakpoint::watch::{
     DataAccess, DataBreakpoint, Watch, WatchMechanism, Watchable,
 };
 use crate::stops::event::StopReason;
+use dwarf::{FileAddr, LoadAddr};
 use std::collections::BTreeMap;
 
 /// A search for the last write to data that has changed it.
@@ -282,6 +284,38 @@ impl Debugger {
     fn before_write(&mut self, thread: ThreadId, writing: &mut LastWrite) -> Result<Came, String> {
         let vote = self.search_change(thread, writing);
         vote.map(Came::Search).map_err(|why| why.to_string())
+    }
+
+    /// Returns the location that the stop at the write shows that was found: the line of the instruction before `pc`,
+    /// which has written. `None`: the stop is at another place, or that instruction is in another function.
+    pub(in crate::debugger) fn line_of_found_write(
+        &mut self,
+        thread: ThreadId,
+        pc: LoadAddr,
+    ) -> Option<RequestedLocation> {
+        let found = self.travel.found_write.as_ref();
+        let found = found.filter(|it| it.by == By::Program)?;
+        let here = self.inferior.mark(thread)?;
+        if (found.at.event, found.at.registers) != (here.event, here.registers) {
+            return None;
+        }
+        let loaded = self.images.modules.at(pc)?;
+        let addr = loaded.bias.file(pc);
+        let before = FileAddr(addr.0.checked_sub(1)?);
+        let function = loaded.module.function_at(addr)?;
+        let is_inside = function.ranges.iter().any(|it| it.contains(before));
+        let calls = |at: FileAddr| function.frames_at(at).len();
+        if addr == function.entry || !is_inside || calls(before) != calls(addr) {
+            return None;
+        }
+        let line = |at| loaded.module.row_at(at).and_then(|row| row.location);
+        let (written, natural) = (line(before)?, line(addr));
+        let is_other = natural.is_none_or(|it| it.line != written.line);
+        is_other.then(|| RequestedLocation {
+            addr: pc,
+            hidden: 0,
+            shown: Some(written),
+        })
     }
 
     fn note_found(&mut self, thread: ThreadId, data: &Watchable, by: By) {
