@@ -22,10 +22,10 @@ enum Flow {
     Done,
 }
 
-/// What a stage has seen.
+/// The progress of a stage.
 #[derive(Default)]
 struct Progress {
-    /// The number of items.
+    /// The number of items that have reached it.
     seen: u64,
     /// The number that `skip`, `take` or `step_by` got.
     count: u64,
@@ -183,7 +183,7 @@ impl<'e> Evaluator<'e> {
         Ok(result)
     }
 
-    /// Returns what `Some` holds.
+    /// Returns the contents of a `Some`; `None`: the option is empty.
     fn some_of(&self, option: &Value) -> Result<Option<Value>, Error> {
         match self.active(option)? {
             Some((name, held)) if name == "Some" => self.field(&held, "0").map(Some),
@@ -191,7 +191,7 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    /// Lets the items of a chain pass its stages, and gives those that come through to `sink` until that is done.
+    /// Passes the items of a chain through its stages and to `sink`, until `sink` is done.
     fn run(&mut self, stream: &Stream<'_>, sink: Sink<'_, 'e>) -> Result<(), Error> {
         let mut items = self.items(&stream.source)?;
         let mut stages = &stream.stages[..];
@@ -261,7 +261,8 @@ impl<'e> Evaluator<'e> {
         Ok(())
     }
 
-    /// Lets an item pass the stages. Returns what comes through, and whether further items can.
+    /// Passes an item through the stages. Returns the item behind the last stage, if it passes all of them, and whether
+    /// further items can pass.
     fn through(
         &mut self,
         mut item: Value,

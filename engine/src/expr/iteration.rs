@@ -1,11 +1,11 @@
-//! Checked chains of iterators of Rust: where the items come from, the stages that they pass, and what is made of
-//! them. The iterators have no code in the program; their closures are evaluated for each item.
+//! Checked chains of Rust's iterators: the source of the items, the stages, and the end. The iterators have no code in
+//! the program. The debugger evaluates their closures for each item.
 
 use super::ir::Expr;
 use super::made::{Bound, Test};
 use crate::inspect::value::Ty;
 
-/// Items, and the stages that they pass.
+/// The source of items, and their stages.
 #[derive(Clone, Debug)]
 pub struct Stream<'t> {
     /// The first items.
@@ -57,7 +57,7 @@ pub enum Stage<'t> {
     Rev,
     /// Each item with its index, as this type.
     Enumerate(Ty),
-    /// What the item, a reference, refers to.
+    /// The target of each item, which is a reference.
     Copied,
     /// All but the first ones.
     Skip(Expr<'t>),
@@ -65,15 +65,15 @@ pub enum Stage<'t> {
     Take(Expr<'t>),
     /// The first of so many items each.
     StepBy(Expr<'t>),
-    /// What a closure makes of the item.
+    /// The result of a closure for each item.
     Map(Lambda<'t>),
-    /// Those for which a closure holds.
+    /// The items for which a closure is true.
     Filter(Lambda<'t>),
-    /// What the closure's `Some` holds.
+    /// The contents of a closure's `Some` results.
     FilterMap(Lambda<'t>),
-    /// The items before the first one for which a closure does not hold.
+    /// The items before the first one for which a closure is false.
     TakeWhile(Lambda<'t>),
-    /// That item and those behind it.
+    /// The first item for which a closure is false, and those behind it.
     SkipWhile(Lambda<'t>),
     /// Pairs with another chain's items, as this type.
     Zip(Box<Stream<'t>>, Ty),
@@ -88,22 +88,22 @@ pub struct Lambda<'t> {
     pub tests: Vec<Test<'t>>,
     /// The names that the parameters bind.
     pub bound: Vec<Bound>,
-    /// The result.
+    /// The expression of the result.
     pub body: Expr<'t>,
 }
 
-/// What is made of a chain's items.
+/// The end of a chain: how its result is computed.
 #[derive(Clone, Debug)]
 pub enum End<'t> {
-    /// Whether a closure holds for an item.
+    /// Whether a closure is true for an item.
     Any(Lambda<'t>),
-    /// Whether it holds for all.
+    /// Whether a closure is true for all items.
     All(Lambda<'t>),
-    /// The index of the first for which it holds.
+    /// The index of the first item for which a closure is true.
     Position(Lambda<'t>),
-    /// The first for which it holds.
+    /// The first item for which a closure is true.
     Find(Lambda<'t>),
-    /// The first that the closure makes `Some` of.
+    /// The contents of a closure's first `Some`.
     FindMap(Lambda<'t>),
     /// Their number.
     Count,
@@ -119,15 +119,15 @@ pub enum End<'t> {
     MinByKey(Lambda<'t>),
     /// The one with the greatest key.
     MaxByKey(Lambda<'t>),
-    /// What a closure makes of the first value and each item.
+    /// The result of a closure over a start value and all items.
     Fold(Expr<'t>, Lambda<'t>),
     /// The item of this index.
     Nth(Expr<'t>),
     /// The last one.
     Last,
-    /// A row of all.
+    /// A `Vec` of all items.
     Row,
-    /// A text of all.
+    /// A `String` of all items, which are texts or characters.
     Text,
 }
 
@@ -136,6 +136,6 @@ pub enum End<'t> {
 pub struct Iteration<'t> {
     /// The items.
     pub stream: Stream<'t>,
-    /// What is made of them.
+    /// The end.
     pub end: End<'t>,
 }

@@ -1,5 +1,5 @@
-//! Chains of Rust's iterators: `v.iter().rev().map(|x| x * 2).max()`. They have no code in the program unless it uses
-//! the very chain; their items are read, and their closures are evaluated by the debugger.
+//! Chains of Rust's iterators: `v.iter().rev().map(|x| x * 2).max()`. The program has no code of a chain that it does
+//! not use itself. The debugger reads the items and evaluates the closures.
 
 use super::super::ir::{Expr, Kind};
 use super::super::iteration::{End, Iteration, Lambda, Parts, Source, Stage, Stream};
@@ -450,7 +450,7 @@ fn number_of(item: &Ty) -> Option<Ty> {
     is_number.then_some(ty)
 }
 
-/// Returns what the option that a closure returns holds.
+/// Returns the type of the contents of the option that a closure returns.
 fn held<'t>(lambda: &Lambda<'t>, node: &Node) -> Result<Ty, Stop<'t>> {
     match library::contents(&lambda.body.ty) {
         Some(Contents::Optional(of)) => Ok(of),
