@@ -302,6 +302,20 @@ fn only_the_last_stops_are_kept() {
     assert_eq!(client.expect_exit(), 0);
 }
 
+/// A copy would be the first process of the namespace instead of the child, and end it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_namespace_is_begun_by_the_programs_child() {
+    let fixture = Fixture::of("c/unshared.c");
+    let mut client = DapClient::stopped_at(&fixture, "ready");
+    for _ in 0..3 {
+        client.next();
+    }
+    client.continue_();
+    assert_eq!(client.expect_exit(), 7);
+    client.disconnect();
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn an_attached_program_keeps_no_trace_of_copies() {

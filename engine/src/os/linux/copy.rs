@@ -83,6 +83,21 @@ impl From<InjectionError> for CopyError {
 #[derive(Clone, Default)]
 pub struct Copies(Rc<RefCell<BTreeSet<i32>>>);
 
+/// Returns whether the children of a thread are in another PID namespace than it, after unshare(2) or setns(2). A copy
+/// would be the first process of a new one: it cannot be copied again, and after its end the program can start no
+/// process.
+fn begins_namespace(thread: ThreadId) -> bool {
+    let link = |process: &dyn std::fmt::Display, name: &str| {
+        std::fs::read_link(format!("/proc/{process}/ns/{name}")).ok()
+    };
+    let own = link(&thread.0, "pid");
+    match link(&thread.0, "pid_for_children") {
+        Some(of_children) => own.is_some_and(|own| own != of_children),
+        // The link does not exist until the first child is there. Old kernels have none.
+        None => own.is_some() && link(&"self", "pid_for_children").is_some(),
+    }
+}
+
 impl Copies {
     /// Returns whether an event is one of a copy, and not one of the debuggee. If it is the copy's
     /// end, its pid may be reused.
@@ -151,7 +166,7 @@ impl Copies {
     /// Like [`Copies::copy_process`]; the thread makes the system call in a refuge, if there is one.
     ///
     /// # Errors
-    /// As for [`Copies::copy_process`].
+    /// As for [`Copies::copy_process`]; the next child of the process would begin its PID namespace.
     pub fn copy_process_in(
         &self,
         refuge: Option<Refuge<'_>>,
@@ -163,6 +178,10 @@ impl Copies {
             CopyParent::Copied => 0,
             CopyParent::OfCopied => libc::CLONE_PARENT,
         };
+        if begins_namespace(thread) {
+            let why = io::Error::other("its next child begins a PID namespace");
+            return Err(CopyError::System("clone", why));
+        }
         let mut injection = Injection::begin_in(refuge, thread, instruction)?;
         let copy = match injection.call(libc::SYS_clone, [flags as u64, 0, 0, 0, 0, 0]) {
             Err(error) => Err(CopyError::from(error)),
