@@ -311,7 +311,7 @@ impl Debugger {
         let line = |at| loaded.module.row_at(at).and_then(|row| row.location);
         let (written, natural) = (line(before)?, line(addr));
         let is_other = natural.is_none_or(|it| it.line != written.line);
-        is_other.then(|| RequestedLocation {
+        is_other.then_some(RequestedLocation {
             addr: pc,
             hidden: 0,
             shown: Some(written),
