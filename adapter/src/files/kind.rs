@@ -1,18 +1,19 @@
-//! What a file is that a command line names, by its first bytes.
+//! The kind of a file on a command line, by the file's first bytes.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// How recordings begin.
+/// The first bytes of a recording.
 const RECORDING: &[u8] = b"stillpoint-rec";
-/// How files in ELF begin.
+/// The first bytes of an ELF file.
 const ELF: &[u8] = b"\x7fELF";
-/// Where their type is, as a number of two bytes, and that of core files (ET_CORE, elf(5)).
+/// The offset of `e_type`, a number of two bytes (elf(5)).
 const ELF_TYPE: usize = 16;
+/// The type of core files, ET_CORE.
 const ELF_CORE: u16 = 4;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileKind {
     /// A core file.
@@ -21,7 +22,7 @@ pub enum FileKind {
     Recording,
 }
 
-/// Returns what a file is; `None`: neither, or it cannot be read.
+/// Returns the kind of a file; `None`: the file is of another kind, or cannot be read.
 pub fn kind_of(path: &Path) -> Option<FileKind> {
     // A pipe would wait for its writer.
     if !path.is_file() {

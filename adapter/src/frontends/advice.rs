@@ -69,7 +69,7 @@ fn attach(pid: &str) -> String {
     )
 }
 
-/// Returns what a word names, by the file or, if there is none, by its name.
+/// Returns the kind of the file that a word names. If there is no such file, the name decides.
 fn meant_file(word: &str) -> Option<FileKind> {
     let path = Path::new(word);
     if path.exists() {
