@@ -100,9 +100,10 @@ impl Debugger {
                 continue;
             };
             // The place of a function with code is where its body begins.
+            // The first one does not look for loops, which takes all of the function's code.
             let begins = [
-                body::passed_once,
                 body::passed_by_each_call,
+                body::passed_once,
                 body::counted_once,
             ];
             if !begins

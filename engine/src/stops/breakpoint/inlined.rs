@@ -1,6 +1,7 @@
 //! Lines whose code begins with an inlined call, or is nothing else: for a call the line table has only the lines of
 //! the called function.
 
+use super::depth::Line;
 use dwarf::{FileAddr, LineLocation, Module, Scope, ScopeKind, SourceFile};
 use rustc_hash::FxHashSet;
 
@@ -10,53 +11,45 @@ const NEIGHBOURS: usize = 3;
 const MAX_FUNCTIONS: usize = 256;
 
 /// Completes the locations of a line by its inlined calls. `is_stmt`: whether the line table recommends a location.
-pub fn complete(
-    module: &Module,
-    at: (&SourceFile, u32),
-    is_stmt: bool,
-    locations: &mut Vec<LineLocation>,
-) {
+pub fn complete(module: &Module, line: Line<'_>, is_stmt: bool, locations: &mut Vec<LineLocation>) {
     match is_stmt {
-        true => move_before_calls(module, at, locations),
-        false => locations.extend(calls_on_line(module, at.0, at.1)),
+        true => move_before_calls(module, line, locations),
+        false => locations.extend(calls_on_line(module, line.file, line.line)),
     }
 }
 
 /// Moves a location that directly follows an inlined call of its line to the start of the call: the line begins
 /// there, and at the location the call has had its effect.
-fn move_before_calls(module: &Module, at: (&SourceFile, u32), locations: &mut [LineLocation]) {
+fn move_before_calls(module: &Module, line: Line<'_>, locations: &mut [LineLocation]) {
     for location in locations.iter_mut().filter(|it| it.is_stmt) {
         let Some(function) = module.function_at(location.addr) else {
             continue;
         };
-        let Some(entry) = call_before(&function.scope, at, location.addr) else {
+        let Some(entry) = call_before(&function.scope, line, location.addr) else {
             continue;
         };
         let before = FileAddr(entry.0.saturating_sub(1));
         let row = module.row_at(before).and_then(|row| row.location);
-        let has_begun = row.is_some_and(|row| (&row.file.path, row.line) == (&at.0.path, at.1));
-        if !has_begun {
+        if !row.is_some_and(|row| line.is_at(&row)) {
             location.addr = entry;
         }
     }
 }
 
-/// Returns where the inlined call on a line begins whose code is in one piece and ends at an address.
-fn call_before(scope: &Scope, at: (&SourceFile, u32), end: FileAddr) -> Option<FileAddr> {
+/// Returns the start of an inlined call on a line, if the call's code is in one piece and ends at an address.
+fn call_before(scope: &Scope, line: Line<'_>, end: FileAddr) -> Option<FileAddr> {
     // The reader of entries limits the depth of scopes.
     scope.children.iter().find_map(|child| {
         let ScopeKind::Inlined(call) = &child.kind else {
-            return call_before(child, at, end);
+            return call_before(child, line, end);
         };
-        let is_on_line = call
-            .call_site
-            .as_ref()
-            .is_some_and(|site| (&site.file.path, site.line) == (&at.0.path, at.1));
+        let site = call.call_site.as_ref();
+        let is_on_line = site.is_some_and(|site| line.is_at(site));
         match &child.ranges[..] {
             [range] if is_on_line && range.end == end && range.start == call.entry => {
                 Some(range.start)
             }
-            _ => call_before(child, at, end),
+            _ => call_before(child, line, end),
         }
     })
 }

@@ -70,7 +70,8 @@ fn resolve_line(
     let mut found = places(line);
     let is_stmt = found.iter().flatten().any(|it| it.is_stmt);
     for ((loaded, file), found) in files.iter().zip(&mut found) {
-        inlined::complete(&loaded.module, (file, line), is_stmt, found);
+        let line = Line { file, line };
+        inlined::complete(&loaded.module, line, is_stmt, found);
     }
     let is_here = !found.iter().all(Vec::is_empty);
     let target = match is_here {
@@ -115,7 +116,8 @@ pub fn resolve_line_in<'a>(
         for file in module.find_sources(source) {
             let mut locations = module.line_locations(&file, line);
             let is_stmt = locations.iter().any(|it| it.is_stmt);
-            inlined::complete(module, (&file, line), is_stmt, &mut locations);
+            let at = Line { file: &file, line };
+            inlined::complete(module, at, is_stmt, &mut locations);
             if let Some(column) = column {
                 locations = at_column(module, &file, line, column, locations);
             }
@@ -481,8 +483,9 @@ pub fn move_to_counted(places: &mut [BoundLocation], modules: &Modules) {
         };
         let module = &loaded.module;
         let addr = loaded.bias.file(place.addr);
+        // Inlined copies, which `function_at` does not tell from the function around them, stay.
         if let Some(function) = module.function_at(addr)
-            && body::passed_once(module, &function) == addr
+            && body::passed_by_each_call(module, &function) == addr
         {
             place.addr = loaded.bias.load(body::counted_once(module, &function));
         }
