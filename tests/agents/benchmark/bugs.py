@@ -38,7 +38,8 @@ class Bug:
         self.varies = manifest["varies"]
         self.why = manifest["why"]
         self.evidence = manifest["evidence"]
-        self.cause = self.line(manifest["cause"])
+        causes = manifest["cause"]
+        self.causes = [self.line(text) for text in (causes if isinstance(causes, list) else [causes])]
         self.program = None
 
     def line(self, text):

@@ -59,7 +59,8 @@ class Seen:
         file = bug.source.name
         self._all = ""
         self._spanning = set()
-        self.missing = {f"{file}:{bug.cause}": self._line(file, bug.cause)}
+        causes = [pattern for line in bug.causes for pattern in self._line(file, line)]
+        self.missing = {f"{file}:{bug.causes[0]}": causes}
         for wanted in bug.evidence:
             match wanted:
                 case {"line": text}:

@@ -10,7 +10,7 @@ from .evidence import Seen
 
 def bug(*evidence):
     """A bug whose cause is in line 20 of units.c."""
-    return SimpleNamespace(name="bug", source=Path("units.c"), cause=20, evidence=list(evidence),
+    return SimpleNamespace(name="bug", source=Path("units.c"), causes=[20], evidence=list(evidence),
                            line=lambda text: int(text))
 
 
@@ -43,6 +43,13 @@ class Lines(unittest.TestCase):
             "i = 20\n",
         ]:
             self.assertFalse(shows(Seen(bug()), answer), answer)
+
+
+    def test_one_of_several_causes_is_enough(self):
+        written = bug()
+        written.causes = [20, 30]
+        self.assertTrue(shows(Seen(written), "at store() at /src/units.c:30"))
+        self.assertFalse(shows(Seen(written), "at store() at /src/units.c:25"))
 
 
 class Values(unittest.TestCase):
