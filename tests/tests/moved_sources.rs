@@ -408,3 +408,85 @@ fn relative_paths_are_below_the_working_directory_or_the_programs_folder() {
         client.disconnect();
     }
 }
+
+const LIBRARY_HEADER: &str = "int each(int (*visit)(int), int last);\n\
+    static inline __attribute__((always_inline)) int one(int n) {\n    int m = n;\n    return m - n + 1;\n}\n";
+const LIBRARY: &str = "#include \"library.h\"\n\
+    int each(int (*visit)(int), int last) {\n    int sum = 0;\n    for (int n = 0; n <= last; n++)\n        \
+    sum += visit(n);\n    return sum;\n}\n";
+const USER: &str = "#include \"../library/library.h\"\n\
+    int twice(int n) {\n    return 2 * n;\n}\n\
+    int main(void) {\n    int sum = each(twice, 1);\n    sum += one(sum);\n    return sum - 3;\n}\n";
+
+/// A program of the user with a library whose sources nobody has here.
+fn with_library(folder: &Path) -> (PathBuf, PathBuf) {
+    let (library, user) = (folder.join("library"), folder.join("user"));
+    write(&library.join("library.h"), LIBRARY_HEADER);
+    write(&library.join("library.c"), LIBRARY);
+    write(&user.join("main.c"), USER);
+    let program = folder.join("program");
+    let object = library.join("library.c");
+    compile_with("gcc", &user.join("main.c"), &program, &[text(&object)]);
+    fs::rename(&library, folder.join("elsewhere")).expect("it moves");
+    (program, user.join("main.c"))
+}
+
+#[test]
+fn steps_pass_code_whose_source_is_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("a path");
+    let (program, main) = with_library(&root);
+    let start = |settings: Value| {
+        let mut client = DapClient::spawn();
+        client.launch_program(&program, settings);
+        client.set_source_breakpoints(text(&main), vec![json!({"line": 6})]);
+        client.configure();
+        client.expect_stopped("breakpoint");
+        client
+    };
+    let place = |client: &mut DapClient| {
+        let frame = client.top_frame();
+        let line = frame["line"].as_u64().expect("a line");
+        (frame["name"].as_str().unwrap_or_default().to_owned(), line)
+    };
+    let mut client = start(json!({}));
+    for (step, name, line) in [
+        (DapClient::step_in as fn(&mut DapClient), "twice", 3),
+        (DapClient::next, "twice", 4),
+        // The library calls it again.
+        (DapClient::next, "twice", 3),
+        (DapClient::step_out, "main", 6),
+        (DapClient::next, "main", 7),
+        // A call that is inlined.
+        (DapClient::step_in, "main", 8),
+    ] {
+        step(&mut client);
+        let (at, number) = place(&mut client);
+        let here = (at.split('(').next().unwrap_or_default(), number);
+        assert_eq!(here, (name, line));
+    }
+    client.disconnect();
+
+    // They stop there if the user has the sources, wants it so, or began there.
+    let elsewhere = root.join("elsewhere");
+    for settings in [
+        json!({"sourceMap": {root.join("library").to_str().expect("a path"): elsewhere}}),
+        json!({"stepFilters": ["!*/library/*"]}),
+        json!({"stepFilters": false}),
+    ] {
+        let mut client = start(settings.clone());
+        client.step_in();
+        assert_eq!(place(&mut client).1, 3, "{settings}");
+        assert!(place(&mut client).0.starts_with("each"), "{settings}");
+        client.step_in();
+        client.step_in();
+        client.disconnect();
+    }
+    let mut client = start(json!({}));
+    client.set_function_breakpoints(&["each"]);
+    client.continue_();
+    client.expect_stopped("function breakpoint");
+    client.next();
+    assert_eq!(place(&mut client).1, 4);
+    client.disconnect();
+}

@@ -88,6 +88,9 @@ fn step(
 ) -> Result<(), RequestError> {
     let granularity = granularity(session, arguments.granularity);
     let thread = thread_id(arguments.thread_id)?;
+    session
+        .debugger
+        .set_mapped_sources(session.sources.mapped());
     if session.debugger.is_in_past() {
         return past::go(session, Way::StepForward(thread));
     }

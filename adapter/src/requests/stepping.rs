@@ -60,6 +60,9 @@ pub fn step_into_target(
 ) -> Result<(), RequestError> {
     let target = session.handles.step_target(id)?;
     debuginfod::before_resume(session);
+    session
+        .debugger
+        .set_mapped_sources(session.sources.mapped());
     session.debugger.step_into(&target, scope)?;
     session.forget_thread_stop(target.thread);
     Ok(())

@@ -122,6 +122,12 @@ impl Sources {
         &self.map
     }
 
+    /// Returns the folders of the debug info whose files are elsewhere, by the map and by breakpoints.
+    pub fn mapped(&self) -> Vec<PathBuf> {
+        let pairs = self.map.pairs.iter().chain(&self.learnt);
+        pairs.map(|(from, _)| from.clone()).collect()
+    }
+
     /// Converts a path on this machine to one in the debug info.
     pub fn to_debug_info(&self, path: &Path) -> PathBuf {
         if let RustSources::Found(Some(folder), Some(prefix)) = &self.rust

@@ -252,6 +252,14 @@ impl Debugger {
         self.stops.reaches = Derived::default();
     }
 
+    /// Sets the folders of the debug info whose sources the user has elsewhere: steps stop in them like in sources on
+    /// this machine.
+    pub fn set_mapped_sources(&mut self, folders: Vec<PathBuf>) {
+        if self.stops.step_filters.set_mapped(folders) {
+            self.stops.reaches = Derived::default();
+        }
+    }
+
     /// Returns the image whose names are being indexed in the background, if there is one.
     pub fn reading_names(&self) -> Option<IndexingProgress> {
         self.images.indexer.reading()

@@ -70,8 +70,9 @@ impl Debugger {
             StepKind::Out => self.way_out_to_shown(thread).or(out),
             _ => out,
         };
+        let needs_source = self.needs_source_from(thread);
         let memory = self.inferior.memory();
-        let view = self.view(&registers, &memory);
+        let view = self.view_of_step(&registers, &memory, needs_source);
         let start = Start::at(&self.images.modules, pc, hidden);
         let start_is_outermost = start.as_ref().is_none_or(|start| start.inlined.is_empty());
         let (plan, verdict): (Box<dyn Plan>, _) = match (kind, granularity) {
@@ -134,11 +135,16 @@ impl Debugger {
     /// show, as the number of calls inside it that stay hidden.
     fn shown_call_at(&self, pc: LoadAddr, hidden: usize) -> Option<usize> {
         let here = Start::at(&self.images.modules, pc, hidden)?.line?;
-        let unfiltered = self.stops.step_filters.skips(&here.file);
+        let filters = &self.stops.step_filters;
+        let unfiltered = filters.skips(&here.file);
+        let filters = filters.of_step(filters.needs_source_from(Some(&here.file)));
         (0..hidden).rev().find(|left_out| {
             let start = Start::at(&self.images.modules, pc, *left_out);
             let line = start.and_then(|start| start.line);
-            line.is_some_and(|line| unfiltered || !self.stops.step_filters.skips(&line.file))
+            line.is_some_and(|line| match unfiltered {
+                true => !filters.lacks(&line.file),
+                false => !filters.skips(&line.file),
+            })
         })
     }
 
@@ -212,8 +218,10 @@ impl Debugger {
 
     /// Returns where a thread returns to code that steps stop in, if it is in such code now.
     fn way_out_to_shown(&mut self, thread: ThreadId) -> Option<Target> {
+        let needs_source = self.needs_source_from(thread);
         let shown = |debugger: &Self, addr: LoadAddr| {
-            Start::shown_at(&debugger.images.modules, &debugger.stops.step_filters, addr)
+            let filters = debugger.stops.step_filters.of_step(needs_source);
+            Start::shown_at(&debugger.images.modules, filters, addr)
         };
         let here = self.inferior.registers(thread)?.pc();
         shown(self, here)?;

@@ -17,7 +17,7 @@ use crate::inferior::site::Owner;
 use crate::os::{RegisterSet, Resume};
 use crate::stops::event::StopReason;
 use crate::stops::step::view::View;
-use crate::stops::step::{Plan, Stepping, Target, Verdict};
+use crate::stops::step::{Plan, Start, Stepping, Target, Verdict};
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -28,6 +28,7 @@ impl Debugger {
         plan: Box<dyn Plan>,
         first: Verdict,
     ) {
+        let needs_source = self.needs_source_from(thread);
         let Some(state) = self.thread_state(thread) else {
             return;
         };
@@ -35,6 +36,7 @@ impl Debugger {
             plan,
             targets: Vec::new(),
             interrupted_at: None,
+            needs_source,
             returning: None,
         });
         tracing::trace!(%thread, ?first, "a step begins");
@@ -228,7 +230,31 @@ impl Debugger {
         }
     }
 
-    /// Returns the view of a thread with these registers for a plan.
+    /// Returns whether a step from where a stopped thread is ends only where the source is at hand.
+    pub(super) fn needs_source_from(&mut self, thread: ThreadId) -> bool {
+        let hidden = self.hidden_at(thread);
+        let pc = self.inferior.registers(thread).map(|it| it.pc());
+        let start = pc.and_then(|pc| Start::at(&self.images.modules, pc, hidden));
+        let line = start.and_then(|it| it.line);
+        let file = line.as_ref().map(|it| &it.file);
+        self.stops.step_filters.needs_source_from(file)
+    }
+
+    /// Returns the view of a thread with these registers for a plan; `needs_source`: the step stops only where the
+    /// source is at hand.
+    pub(crate) fn view_of_step<'a>(
+        &'a self,
+        registers: &'a RegisterSet,
+        memory: &'a dyn dwarf::Memory,
+        needs_source: bool,
+    ) -> View<'a> {
+        View {
+            filters: self.stops.step_filters.of_step(needs_source),
+            ..self.view(registers, memory)
+        }
+    }
+
+    /// Like [`Debugger::view_of_step`], where no step goes on.
     pub(crate) fn view<'a>(
         &'a self,
         registers: &'a RegisterSet,
@@ -239,7 +265,7 @@ impl Debugger {
             modules: &self.images.modules,
             memory,
             unwinder: &self.views.unwinder,
-            filters: &self.stops.step_filters,
+            filters: self.stops.step_filters.of_step(false),
             reaches: &self.stops.reaches,
         }
     }
@@ -257,7 +283,8 @@ impl Debugger {
         };
         let verdict = {
             let memory = self.inferior.memory();
-            step.plan.on_stop(&self.view(&registers, &memory))
+            let view = self.view_of_step(&registers, &memory, step.needs_source);
+            step.plan.on_stop(&view)
         };
         if let Some(state) = self.thread_state(thread) {
             state.step = Some(step);

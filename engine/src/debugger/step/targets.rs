@@ -75,8 +75,9 @@ impl Debugger {
         let coroutine = self.coroutine_of(thread);
         let start = Start::at(&self.images.modules, registers.pc(), self.hidden_at(thread));
         let start = start.ok_or_else(|| Error::Unsupported("no line information here".into()))?;
+        let needs_source = self.needs_source_from(thread);
         let memory = self.inferior.memory();
-        let view = self.view(&registers, &memory);
+        let view = self.view_of_step(&registers, &memory, needs_source);
         let (plan, verdict) = StepRange::begin(start, mode, out, coroutine, false, &view);
         self.begin_step((thread, scope), Box::new(plan), verdict);
         Ok(())

@@ -188,19 +188,19 @@ impl ReachableCalls {
 }
 
 /// Reachable calls by function entry.
-pub type Reaches = FxHashMap<LoadAddr, Rc<ReachableCalls>>;
+pub type Reaches = FxHashMap<(LoadAddr, bool), Rc<ReachableCalls>>;
 
 /// Returns what the function that a call at `target` enters may call in turn, as far as the code
 /// that it runs through has lines.
 pub fn reach(view: &View<'_>, target: LoadAddr) -> Rc<ReachableCalls> {
+    let key = (target, view.filters.needs_source());
     let known = view
         .reaches
-        .with(view.modules, |known| known.get(&target).cloned());
+        .with(view.modules, |known| known.get(&key).cloned());
     known.unwrap_or_else(|| {
         let found = Rc::new(search(view, target));
-        view.reaches.with(view.modules, |known| {
-            known.insert(target, Rc::clone(&found))
-        });
+        view.reaches
+            .with(view.modules, |known| known.insert(key, Rc::clone(&found)));
         found
     })
 }

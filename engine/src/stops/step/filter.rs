@@ -6,6 +6,7 @@ use regex::bytes::RegexSet;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Default patterns: Rust's library (paths as rustc records them and as rustup installs it) and the
@@ -29,14 +30,34 @@ const MAX_PATTERNS: usize = 1 << 12;
 /// Maximum size of all compiled patterns in bytes.
 const MAX_COMPILED_BYTES: usize = 1 << 22;
 
-/// The sources that steps do not stop in.
+/// The sources that steps do not stop in: those that patterns name, and those that are not at hand.
 pub struct StepFilters {
     patterns: RegexSet,
     /// For each pattern, whether it is an exception.
     excepts: Vec<bool>,
-    known: RefCell<FxHashMap<Arc<SourceFile>, bool>>,
-    /// Cache of which sources exist on this machine.
+    known: RefCell<FxHashMap<Arc<SourceFile>, Named>>,
+    /// Cache of which sources are at hand.
     at_hand: RefCell<FxHashMap<Arc<SourceFile>, bool>>,
+    /// Folders of the debug info whose files the user has elsewhere.
+    mapped: Vec<PathBuf>,
+}
+
+/// What the last pattern that matches a source says of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Skipped,
+    /// It is an exception.
+    Wanted,
+    /// No pattern matches.
+    Unnamed,
+}
+
+/// The filters of one step.
+#[derive(Clone, Copy)]
+pub struct StepFilter<'a> {
+    all: &'a StepFilters,
+    /// Whether the step began where the source is at hand: then it stops only where that is so.
+    needs_source: bool,
 }
 
 impl Default for StepFilters {
@@ -53,6 +74,7 @@ impl StepFilters {
             excepts: Vec::new(),
             known: RefCell::default(),
             at_hand: RefCell::default(),
+            mapped: Vec::new(),
         }
     }
 
@@ -87,45 +109,102 @@ impl StepFilters {
             excepts,
             known: RefCell::default(),
             at_hand: RefCell::default(),
+            mapped: Vec::new(),
         })
     }
 
-    /// Returns whether steps do not stop in the code of a source.
+    /// Sets the folders of the debug info whose files the user has elsewhere: sources in them are at hand. Returns
+    /// whether others were set before.
+    pub fn set_mapped(&mut self, folders: Vec<PathBuf>) -> bool {
+        let are_new = self.mapped != folders;
+        if are_new {
+            self.mapped = folders;
+            self.at_hand.borrow_mut().clear();
+        }
+        are_new
+    }
+
+    /// Returns the filters of a step; [`StepFilters::needs_source_from`] says whether it needs sources.
+    pub fn of_step(&self, needs_source: bool) -> StepFilter<'_> {
+        StepFilter {
+            all: self,
+            needs_source,
+        }
+    }
+
+    /// Returns whether a step that begins in a source stops only where the source is at hand.
+    pub fn needs_source_from(&self, file: Option<&Arc<SourceFile>>) -> bool {
+        !self.excepts.is_empty() && file.is_some_and(|file| self.is_at_hand(file))
+    }
+
+    /// Returns whether patterns say that steps do not stop in the code of a source.
     pub fn skips(&self, file: &Arc<SourceFile>) -> bool {
+        self.named(file) == Named::Skipped
+    }
+
+    fn named(&self, file: &Arc<SourceFile>) -> Named {
         if self.excepts.is_empty() {
-            return false;
+            return Named::Unnamed;
         }
         if let Some(known) = self.known.borrow().get(file) {
             return *known;
         }
         let fits = self.patterns.matches(file.path.as_os_str().as_bytes());
-        let last = fits.iter().max().and_then(|last| self.excepts.get(last));
-        let skips = last.is_some_and(|except| !except);
-        self.known.borrow_mut().insert(Arc::clone(file), skips);
-        skips
+        let named = match fits.iter().max().and_then(|last| self.excepts.get(last)) {
+            Some(false) => Named::Skipped,
+            Some(true) => Named::Wanted,
+            None => Named::Unnamed,
+        };
+        self.known.borrow_mut().insert(Arc::clone(file), named);
+        named
     }
 
-    /// Returns whether a step may stop at an address: it has a line of a source that is not
-    /// filtered, and is not system code without sources on this machine.
-    pub fn shows(&self, loaded: &Loaded, addr: FileAddr) -> bool {
-        let location = loaded.module.place_at(addr);
-        location.is_some_and(|it| !self.skips(&it.file)) && self.has_source(loaded, addr)
-    }
-
-    /// The same without the filters.
-    pub fn has_source(&self, loaded: &Loaded, addr: FileAddr) -> bool {
-        let location = loaded.module.place_at(addr);
-        location.is_some_and(|it| !loaded.is_of_the_system() || self.is_at_hand(&it.file))
-    }
-
-    /// Returns whether a source exists on this machine. The file is searched once.
+    /// Returns whether a source exists on this machine, or the user has mapped its folder. The file is searched once.
     pub fn is_at_hand(&self, file: &Arc<SourceFile>) -> bool {
         if let Some(known) = self.at_hand.borrow().get(file) {
             return *known;
         }
-        let is_there = file.path.exists();
+        let is_mapped = self.mapped.iter().any(|it| file.path.starts_with(it));
+        let is_there = is_mapped || file.path.exists();
         self.at_hand.borrow_mut().insert(Arc::clone(file), is_there);
         is_there
+    }
+}
+
+impl StepFilter<'_> {
+    /// Returns whether the step needs sources.
+    pub fn needs_source(&self) -> bool {
+        self.needs_source
+    }
+
+    /// Returns whether the step does not stop in the code of a source.
+    pub fn skips(&self, file: &Arc<SourceFile>) -> bool {
+        self.all.skips(file) || self.lacks(file)
+    }
+
+    /// Returns whether the step needs a source that is not at hand, and that no exception names. A relative path says
+    /// too little to search for it.
+    pub fn lacks(&self, file: &Arc<SourceFile>) -> bool {
+        self.needs_source
+            && file.path.is_absolute()
+            && !self.all.is_at_hand(file)
+            && self.all.named(file) != Named::Wanted
+    }
+
+    /// Returns whether the step may stop at an address: it has a line of a source that is not
+    /// filtered, and is not system code without sources on this machine.
+    pub fn shows(&self, loaded: &Loaded, addr: FileAddr) -> bool {
+        let location = loaded.module.place_at(addr);
+        location.is_some_and(|it| !self.all.skips(&it.file)) && self.has_source(loaded, addr)
+    }
+
+    /// The same without the patterns.
+    pub fn has_source(&self, loaded: &Loaded, addr: FileAddr) -> bool {
+        let location = loaded.module.place_at(addr);
+        location.is_some_and(|it| match loaded.is_of_the_system() {
+            true => self.all.is_at_hand(&it.file),
+            false => !self.lacks(&it.file),
+        })
     }
 
     /// Like [`Self::shows`], for an address of the process.

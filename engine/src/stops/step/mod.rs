@@ -70,6 +70,8 @@ pub struct Stepping {
     pub(crate) targets: Vec<Target>,
     /// Where a signal interrupted a single step: its handler returns here.
     pub(crate) interrupted_at: Option<Target>,
+    /// Whether the step stops only where the source is at hand.
+    pub(crate) needs_source: bool,
     /// The function being stepped out of.
     pub(crate) returning: Option<Arc<ReturnedFunction>>,
 }

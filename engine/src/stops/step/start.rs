@@ -1,6 +1,6 @@
 //! The position at which a step begins.
 
-use super::filter::StepFilters;
+use super::filter::StepFilter;
 use crate::images::modules::Modules;
 use dwarf::{
     FileAddr, Function, InlinedSubroutine, LineRow, LoadAddr, LoadBias, ScopeKind, SourceLocation,
@@ -61,7 +61,7 @@ impl Start {
     }
 
     /// Returns the innermost frame at `pc` (inlined calls are frames) whose line steps stop in.
-    pub fn shown_at(modules: &Modules, filters: &StepFilters, pc: LoadAddr) -> Option<Start> {
+    pub fn shown_at(modules: &Modules, filters: StepFilter<'_>, pc: LoadAddr) -> Option<Start> {
         let loaded = modules.at(pc)?;
         if loaded.is_of_the_system() {
             let shows = filters.shows(loaded, loaded.bias.file(pc));

@@ -1,6 +1,6 @@
 //! Where in its function a step ends.
 
-use super::filter::StepFilters;
+use super::filter::StepFilter;
 use super::region::Part;
 use super::start::inlined_at;
 use super::step_range::{Mode, StepRange};
@@ -28,7 +28,7 @@ impl StepRange {
     pub(super) fn place_among(
         &self,
         rows: &dyn Fn(FileAddr) -> Option<LineRow>,
-        filters: &StepFilters,
+        filters: StepFilter<'_>,
         addr: FileAddr,
     ) -> Option<usize> {
         if self.arguments.is_some_and(|it| it.contains(addr)) {
@@ -170,8 +170,9 @@ impl StepRange {
         line.map(|line| line.line)
     }
 
-    fn is_filtered(&self, filters: &StepFilters, location: &dwarf::SourceLocation) -> bool {
-        self.filtered && filters.skips(&location.file)
+    fn is_filtered(&self, filters: StepFilter<'_>, location: &dwarf::SourceLocation) -> bool {
+        let file = &location.file;
+        filters.lacks(file) || self.filtered && filters.skips(file)
     }
 
     /// Decides at an address where `beginning` inlined calls begin: the user sees the line of the
@@ -179,7 +180,7 @@ impl StepRange {
     /// continues, and `None` if that cannot be determined.
     fn before_inlined_calls(
         &self,
-        filters: &StepFilters,
+        filters: StepFilter<'_>,
         row: &LineRow,
         inlined: &[dwarf::DieRef],
         addr: FileAddr,

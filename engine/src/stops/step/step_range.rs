@@ -4,7 +4,7 @@
 use super::callee::{Code, ReachableCalls, body_of, reach};
 use super::coroutine::Coroutine;
 use super::dispatch::Sending;
-use super::filter::StepFilters;
+use super::filter::StepFilter;
 use super::region::{Loop, Region};
 use super::start::{Start, inlined_at};
 use super::statement::statement;
@@ -104,7 +104,7 @@ impl StepRange {
         (plan, verdict)
     }
 
-    pub(super) fn new(start: Start, mode: Mode, filters: &StepFilters) -> Self {
+    pub(super) fn new(start: Start, mode: Mode, filters: StepFilter<'_>) -> Self {
         let file = start.line.as_ref().map(|line| &line.file);
         Self {
             filtered: file.is_none_or(|file| !filters.skips(file)),

@@ -1,7 +1,7 @@
 //! The view of a thread and its program that a plan decides on.
 
 use super::callee::Reaches;
-use super::filter::StepFilters;
+use super::filter::StepFilter;
 use super::start::Start;
 use super::{Target, Verdict};
 use crate::arch::{Arch, Landing, PointerGuard};
@@ -19,7 +19,7 @@ pub struct View<'a> {
     pub modules: &'a Modules,
     pub memory: &'a dyn Memory,
     pub unwinder: &'a Derived<Unwinder>,
-    pub filters: &'a StepFilters,
+    pub filters: StepFilter<'a>,
     pub reaches: &'a Derived<Reaches>,
 }
 

@@ -166,7 +166,7 @@ impl Code {
             inlined: crate::stops::step::start::inlined_at(&self.function, from),
             awaits: Vec::new(),
         };
-        let mut step = StepRange::new(start, mode, &StepFilters::none());
+        let mut step = StepRange::new(start, mode, StepFilters::none().of_step(false));
         step.statements = statements;
         step
     }
@@ -174,7 +174,8 @@ impl Code {
     fn region(&self, row: usize, step: &StepRange) -> Region {
         let rows = |addr| self.row_at(addr);
         let filters = StepFilters::none();
-        let place = |addr: LoadAddr| step.place_among(&rows, &filters, FileAddr(addr.0));
+        let filters = filters.of_step(false);
+        let place = |addr: LoadAddr| step.place_among(&rows, filters, FileAddr(addr.0));
         let from = LoadAddr(self.rows[row].range.start.0);
         let mut region = Region::of(
             from,
@@ -371,7 +372,7 @@ fn inlined_calls_are_stepped_over_or_into() {
     let step = code.step(0, Mode::Over, false);
     let rows = |addr| code.row_at(addr);
     let begins = code.rows[1].range.start;
-    let place = step.place_among(&rows, &StepFilters::none(), begins);
+    let place = step.place_among(&rows, StepFilters::none().of_step(false), begins);
     assert_eq!(place, Some(1), "one call is left out");
 }
 
