@@ -199,3 +199,14 @@ fn partial_line_is_emitted() {
     client.wait_event_where("output", prompt);
     client.disconnect();
 }
+
+#[test]
+fn the_terminal_has_a_size() {
+    let mut client = DapClient::spawn();
+    launch(&mut client, "stty size <&1", Value::Null);
+    client.wait_event("initialized");
+    client.request_ok("configurationDone", Value::Null);
+    assert_eq!(client.expect_exit(), 0);
+    assert_eq!(client.output("stdout"), "24 80\n");
+    client.disconnect();
+}

@@ -2,7 +2,7 @@
 
 use crate::ids::error::Error;
 use crate::ids::{Launch, StdioTarget};
-use nix::pty::openpty;
+use nix::pty::{Winsize, openpty};
 use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
 use std::fs::OpenOptions;
 use std::io;
@@ -166,9 +166,17 @@ fn above_stdio(descriptor: OwnedFd) -> Result<OwnedFd, String> {
     }
 }
 
+/// The size of a program's terminal, that of a VT100: programs wrap what they print at a width of 0.
+const SIZE: Winsize = Winsize {
+    ws_row: 24,
+    ws_col: 80,
+    ws_xpixel: 0,
+    ws_ypixel: 0,
+};
+
 /// Creates a raw pseudo-terminal. Returns our end and the program's end.
 fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
-    let pair = openpty(None, None)?;
+    let pair = openpty(Some(&SIZE), None)?;
     let mut settings = tcgetattr(&pair.slave)?;
     cfmakeraw(&mut settings);
     tcsetattr(&pair.slave, SetArg::TCSANOW, &settings)?;
