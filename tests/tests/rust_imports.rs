@@ -139,6 +139,48 @@ fn self_is_the_type_of_the_impl() {
     client.disconnect();
 }
 
+/// The module is declared twice, for a feature and without it.
+#[test]
+fn a_use_decides_on_names_of_functions() {
+    let mut client = stopped_at(&["functions"]);
+    shows(
+        &mut client,
+        &[
+            ("shapes::corners(Square(1))", "4"),
+            ("shapes::corners(Circle)", "0"),
+            ("counted(Square(1)) + 1", "5"),
+            ("Number::new(3)", "Small(Packed(3))"),
+        ],
+    );
+    for function in ["shapes::corners", "counted", "Number::new"] {
+        let shown = client.evaluate(function);
+        assert!(shown.contains("::"), "{function}: {shown}");
+    }
+    let error = client.try_evaluate("shapes::edges(Circle)");
+    assert!(error.is_err(), "{error:?}");
+    client.disconnect();
+}
+
+#[test]
+fn values_decide_on_instances_of_generic_structs() {
+    let mut client = stopped_at(&["packed"]);
+    shows(
+        &mut client,
+        &[
+            ("Packed(value)", "Packed(300)"),
+            ("Packed(value) == half", "true"),
+            ("Packed(7u8)", "Packed(7)"),
+            ("Number::Large(Packed(value))", "Large(Packed(300))"),
+            ("Number::Small(Packed(7u8))", "Small(Packed(7))"),
+            ("Self::new(value)", "Large(Packed(300))"),
+            ("Self::new(value) == Self::Large(half)", "true"),
+        ],
+    );
+    let shown = client.evaluate("Self::new");
+    assert!(shown.contains("Number::new"), "{shown}");
+    client.disconnect();
+}
+
 #[test]
 fn methods_of_traits_see_what_their_file_imports() {
     let mut client = stopped_at(&["of_trait"]);

@@ -31,7 +31,7 @@ pub(super) fn is_settled(known: &Candidate, parameter: &Ty) -> bool {
 }
 
 /// Returns the generic arguments at the end of a function's name.
-fn generic_arguments(name: &str) -> Vec<&str> {
+pub(super) fn generic_arguments(name: &str) -> Vec<&str> {
     let Some(list) = name.strip_suffix('>').filter(|_| is_instance(name)) else {
         return Vec::new();
     };

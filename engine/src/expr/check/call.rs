@@ -216,6 +216,10 @@ impl Checker<'_> {
         if known.is_empty() && self.language == Language::Rust {
             known = self.associated_functions(name)?;
         }
+        if known.is_empty() && self.language == Language::Rust {
+            let meant = self.functions_meant(name).into_iter();
+            known = meant.map(Candidate::of).collect();
+        }
         let spaces = self.associated_names(name, arguments);
         let is_other = || match known.is_empty() {
             true => self.scope.find_type(name).is_some(),

@@ -82,7 +82,9 @@ impl Checker<'_> {
             return Ok(found);
         }
         let variant = match self.language {
-            Language::Rust => self.unit_value(name, node),
+            Language::Rust => self
+                .unit_value(name, node)
+                .or_else(|| self.function_value(name, node)),
             _ => None,
         };
         match (variant, of_source) {

@@ -393,10 +393,7 @@ impl Checker<'_> {
         let Some((ty, variant)) = self.constructed(path, node) else {
             return self.imported(path, arguments, node);
         };
-        let known = match &variant {
-            Some(name) => rust_types::variant(&ty, name)?,
-            None => rust_types::fields(&ty)?,
-        };
+        let known = rust_types::parts_of(&ty, variant.as_deref())?;
         let is_positional = |it: &(String, Ty)| it.0.bytes().all(|byte| byte.is_ascii_digit());
         if known.is_empty() || !known.iter().all(is_positional) {
             return None;
@@ -410,7 +407,9 @@ impl Checker<'_> {
             Err(stop) => return Some(Err(stop)),
         };
         let names = known.iter().map(|it| it.0.clone());
-        let fields = names.zip(values).collect();
+        let fields: Vec<(String, Expr<'t>)> = names.zip(values).collect();
+        let (ty, variant) = self.instance_for((ty, variant), path, &fields);
+        let known = rust_types::parts_of(&ty, variant.as_deref())?;
         let made = self.fields(variant.as_deref(), fields, None, ty.clone(), node);
         Some(self.typed_fields(made, &known, &ty))
     }
@@ -489,11 +488,7 @@ impl Checker<'_> {
                 span: node.span.start..node.span.start + path.len(),
             }));
         };
-        let known = match &variant {
-            Some(name) => rust_types::variant(&ty, name),
-            None => rust_types::fields(&ty),
-        };
-        let Some(known) = known else {
+        let Some(known) = rust_types::parts_of(&ty, variant.as_deref()) else {
             return Err(wrong(format!("`{path}` is no struct"), &node.span));
         };
         let mut values = Vec::new();
@@ -508,6 +503,8 @@ impl Checker<'_> {
         if let Some(base) = base.as_ref().filter(|it| !rust_types::same(&it.ty, &ty)) {
             return Err(expected(&ty, base));
         }
+        let (ty, variant) = self.instance_for((ty, variant), path, &values);
+        let known = rust_types::parts_of(&ty, variant.as_deref()).unwrap_or(known);
         let missing = known
             .iter()
             .find(|(name, _)| values.iter().all(|it| it.0 != *name));

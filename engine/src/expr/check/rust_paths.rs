@@ -1,7 +1,9 @@
 //! What paths of Rust mean where the code has them: variants and structs that a `use` brings, `Self`. The
 //! source says which places in the debug info may be meant, the debug info what is there.
 
-use super::super::ir::{Expr, Storage};
+use super::super::invoke::ResolvedFunction;
+use super::super::ir::{Expr, Kind, Storage};
+use super::super::overload_rust::generic_arguments;
 use super::super::tree::Node;
 use super::rust_made::is_capital;
 use super::{Checker, Stop, names, rust_types};
@@ -41,6 +43,20 @@ fn parent(name: &str) -> &str {
         }
     }
     name.get(..colons).unwrap_or_default()
+}
+
+/// Returns the name of a function without the generic arguments of its instance.
+fn without_arguments(name: &str) -> &str {
+    let arguments = generic_arguments(name);
+    let length: usize = arguments.iter().map(|it| it.len()).sum();
+    match arguments.is_empty() {
+        true => name,
+        // `, ` between them, and the brackets.
+        false => {
+            let rest = name.len().saturating_sub(length + 2 * arguments.len());
+            name.get(..rest).unwrap_or(name)
+        }
+    }
 }
 
 /// Returns what is at the only place that exists in the first row with one; `None` if that row has several.
@@ -83,6 +99,61 @@ impl Checker<'_> {
             let ty = self.scope.find_type(place);
             ty.filter(|it| *it.strip().name() == *place)
         })
+    }
+
+    /// Returns the functions that a path means by the declarations and imports of the source: `Self::f`, or what a
+    /// `use` brings.
+    pub(super) fn functions_meant(&self, path: &str) -> Vec<ResolvedFunction> {
+        let rows = self.scope.source_paths(path).unwrap_or_default();
+        let found = the_only(&rows, |place| {
+            let mut known = self.scope.functions(place).ok()?;
+            known.retain(|it| without_arguments(&it.function.name) == place);
+            (!known.is_empty()).then_some(known)
+        });
+        found.unwrap_or_default()
+    }
+
+    /// Returns the function that a path means like [`Checker::functions_meant`], as a value.
+    pub(super) fn function_value<'t>(&self, path: &'t str, node: &'t Node) -> Option<Expr<'t>> {
+        let known = self.functions_meant(path);
+        let name = known.first()?.function.name.clone();
+        // An instance of a generic function has no name that says which.
+        if known.iter().any(|it| it.function.name != name) || name.ends_with('>') {
+            return None;
+        }
+        let leaf = self.scope.variable(Storage::Global, &name, node).ok()??;
+        let kind = Kind::Variable(Storage::Global, path, node, leaf.bits);
+        Some(Expr::new(kind, leaf.ty, node))
+    }
+
+    /// Returns the instance of a generic type whose fields have the types of these values: `Packed<i128>` for
+    /// `Packed(x)`. It is the type itself if the path names the instance, or the program has no other.
+    pub(super) fn instance_for(
+        &self,
+        (ty, variant): Meant,
+        path: &str,
+        values: &[(String, Expr<'_>)],
+    ) -> Meant {
+        let own = ty.strip().name();
+        let arguments = generic_arguments(&own);
+        if path.contains('<') || arguments.is_empty() {
+            return (ty, variant);
+        }
+        let known = rust_types::parts_of(&ty, variant.as_deref()).unwrap_or_default();
+        let of_values = arguments.iter().map(|argument| {
+            let mut fields = known.iter().filter(|it| *it.1.name() == **argument);
+            let value = fields.find_map(|field| values.iter().find(|it| it.0 == field.0));
+            let value = value.filter(|it| !it.1.open);
+            value.map_or_else(|| (*argument).to_owned(), |it| it.1.ty.name().to_string())
+        });
+        let wanted: Vec<String> = of_values.collect();
+        if wanted == arguments {
+            return (ty, variant);
+        }
+        let name = format!("{}<{}>", rust_types::generic_name(&ty), wanted.join(", "));
+        let found = self.scope.find_type(&name);
+        let found = found.filter(|it| *it.strip().name() == *name);
+        (found.unwrap_or(ty), variant)
     }
 
     /// Returns the functions that a path through a type means: of a parameter of the generic function (`T::f`,
@@ -153,10 +224,7 @@ impl Checker<'_> {
     /// Returns a variant or struct without fields that a path names: `E::A`, `Marker`.
     pub(super) fn unit_value<'t>(&self, path: &str, node: &'t Node) -> Option<Expr<'t>> {
         let (ty, variant) = self.constructed(path, node)?;
-        let known = match &variant {
-            Some(name) => rust_types::variant(&ty, name)?,
-            None => rust_types::fields(&ty)?,
-        };
+        let known = rust_types::parts_of(&ty, variant.as_deref())?;
         if !known.is_empty() {
             return None;
         }

@@ -183,6 +183,14 @@ pub(crate) fn variant(ty: &Ty, name: &str) -> Option<Parts> {
     }
 }
 
+/// Returns the fields of a variant, or of a type that has none.
+pub(super) fn parts_of(ty: &Ty, variant: Option<&str>) -> Option<Parts> {
+    match variant {
+        Some(name) => self::variant(ty, name),
+        None => fields(ty),
+    }
+}
+
 /// Returns the type of the elements of an array, a slice, or a container of elements in a row.
 pub(crate) fn element(ty: &Ty) -> Option<Ty> {
     match (ty.shape(), library::contents(ty)) {

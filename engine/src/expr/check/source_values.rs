@@ -109,11 +109,7 @@ impl Checker<'_> {
             wrong(why, &node.span)
         };
         let (ty, variant) = self.meant_of(&object.places, node).ok_or_else(unknown)?;
-        let known = match &variant {
-            Some(name) => rust_types::variant(&ty, name),
-            None => rust_types::fields(&ty),
-        };
-        let known = known.ok_or_else(unknown)?;
+        let known = rust_types::parts_of(&ty, variant.as_deref()).ok_or_else(unknown)?;
         let mut fields = Vec::new();
         for (name, value) in &object.fields {
             if !known.iter().any(|it| it.0 == *name) {

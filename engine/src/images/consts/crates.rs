@@ -152,8 +152,8 @@ impl<'a> Crate<'a> {
                     (Some(file), None) => {
                         // A file with code was compiled.
                         let has_code = || !self.loaded.module.find_sources(&file).is_empty();
-                        if *attribute != Attribute::Cfg || !has_code() {
-                            check(attribute)?;
+                        if attribute != Attribute::Cfg || !has_code() {
+                            check(&attribute)?;
                         }
                         self.place(file, folder).map(Some)
                     }
@@ -220,18 +220,23 @@ impl Place {
         }
     }
 
-    /// Returns the attribute of `mod NAME;`.
-    pub(super) fn declared<'o>(
+    /// Returns the attribute of `mod NAME;`. Several of them, as for features, declare the same file.
+    pub(super) fn declared(
         &self,
-        outline: &'o Outline,
+        outline: &Outline,
         name: &str,
-    ) -> Result<Option<&'o Attribute>, String> {
-        let mut all = outline.items.iter().filter(|it| {
+    ) -> Result<Option<Attribute>, String> {
+        let all = outline.items.iter().filter(|it| {
             it.scope == self.scope && it.kind == ItemKind::Module && self.text_of(&it.name) == name
         });
-        match (all.next(), all.next()) {
-            (found, None) => Ok(found.map(|it| &it.attribute)),
-            _ => Err(format!("there are several modules `{name}`")),
+        let all: Vec<&Attribute> = all.map(|it| &it.attribute).collect();
+        match all.as_slice() {
+            [] => Ok(None),
+            [only] => Ok(Some((*only).clone())),
+            several if several.iter().any(|it| matches!(it, Attribute::Other(_))) => {
+                Err(format!("there are several modules `{name}`"))
+            }
+            _ => Ok(Some(Attribute::Cfg)),
         }
     }
 }
