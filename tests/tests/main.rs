@@ -114,6 +114,7 @@ mod rust_iterators;
 mod rust_patterns;
 mod rust_programs;
 mod rust_repeated_evaluations;
+mod rust_rows;
 mod rust_tails;
 mod rust_variants;
 mod same_names;

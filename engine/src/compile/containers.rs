@@ -176,10 +176,7 @@ impl Compiler<'_> {
         if !to.starts_with('[') {
             return Err(NotCompilable::special_layout(&value.ty));
         }
-        let element = match element.shape() {
-            Shape::Array(array) => array.element.clone(),
-            _ => element,
-        };
+        let element = rust_std::element_of_slice(to, &element);
         let size = element.size().unwrap_or(0);
         Ok(Row {
             invalid: self.too_many(&len, size).or(nowhere(&at, &len)),

@@ -346,10 +346,7 @@ fn unsized_type(name: &str, described: &Ty) -> Option<Ty> {
     }
     let is_slice = name.starts_with('[') && !is_sized_array(name);
     is_slice.then(|| {
-        let element = match described.shape() {
-            Shape::Array(array) => array.element.clone(),
-            _ => described.clone(),
-        };
+        let element = rust_std::element_of_slice(name, described);
         Ty::Array(Arc::new(ArrayTy {
             stride: element.size().unwrap_or(0),
             element,

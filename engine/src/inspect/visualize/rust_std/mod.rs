@@ -157,6 +157,17 @@ pub(crate) fn is_slice(ty: &DwarfTy) -> bool {
     Fat.matches("", ty)
 }
 
+/// Returns the type of the elements of a slice of this name (`[T]`), which the debug info describes by an element, or
+/// as an array without a length. The elements may themselves be arrays: `[[u8; 4]]`.
+pub(crate) fn element_of_slice(name: &str, described: &Ty) -> Ty {
+    let named = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    match described.shape() {
+        Shape::Array(_) if named == Some(&*described.name()) => described.clone(),
+        Shape::Array(array) if array.count.is_none_or(|it| it == 0) => array.element.clone(),
+        _ => described.clone(),
+    }
+}
+
 /// Returns whether a struct is a pointer with a length or a vtable.
 fn is_fat(ty: &DwarfTy) -> bool {
     let has = |name: &str| {

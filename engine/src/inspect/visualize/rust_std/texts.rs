@@ -1,7 +1,8 @@
 //! Strings, and pointers to strings and slices.
 
 use super::{
-    ISIZE_MAX, composite, deref, first_argument, missing, sequences, shared, struct_in, tail,
+    ISIZE_MAX, composite, deref, element_of_slice, first_argument, missing, sequences, shared,
+    struct_in, tail,
 };
 use crate::ids::error::Error;
 use crate::inspect::value::text::Unit;
@@ -51,10 +52,7 @@ impl Visualizer for Fat {
             let found = tail::behind(target, object, Metadata::Length(len));
             return Ok(found.unwrap_or_else(|error| View::Invalid(format!("<{error}>"))));
         }
-        let element = match element.shape() {
-            Shape::Array(array) => array.element.clone(),
-            _ => element,
-        };
+        let element = element_of_slice(name, &element);
         Ok(sequences::row(at, element, len, None))
     }
 }
