@@ -115,6 +115,7 @@ mod rust_patterns;
 mod rust_programs;
 mod rust_repeated_evaluations;
 mod rust_rows;
+mod rust_sizeless;
 mod rust_tails;
 mod rust_variants;
 mod same_names;

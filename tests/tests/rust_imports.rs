@@ -181,6 +181,33 @@ fn values_decide_on_instances_of_generic_structs() {
     client.disconnect();
 }
 
+/// There is no `self` whose type would say which instance runs.
+#[test]
+fn self_is_the_instance_that_runs() {
+    let mut client = stopped_at(&["of_instance", "of_chain"]);
+    shows(
+        &mut client,
+        &[
+            ("Self::Leaf(value)", "Leaf('a')"),
+            ("matches!(leaf, Self::Leaf('a'))", "true"),
+            ("matches!(leaf, Self::Empty)", "false"),
+            ("size_of::<Tree<T>>() == size_of::<T>()", "true"),
+        ],
+    );
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    shows(
+        &mut client,
+        &[
+            ("Self { first, rest }", "Chain {first: 4, rest: None}"),
+            ("Self { first: 7, rest: None }.first", "7"),
+            ("Self::of(first).first", "4"),
+            ("std::mem::size_of::<Chain<T>>()", "16"),
+        ],
+    );
+    client.disconnect();
+}
+
 #[test]
 fn methods_of_traits_see_what_their_file_imports() {
     let mut client = stopped_at(&["of_trait"]);

@@ -578,7 +578,7 @@ impl Checker<'_> {
 }
 
 /// Returns whether a type of Rust is a reference to, or a box of, a type without a size.
-fn is_wide(ty: &Ty) -> bool {
+pub(super) fn is_wide(ty: &Ty) -> bool {
     let name = ty.name();
     let is_text_or_row = matches!(
         library::contents(ty),

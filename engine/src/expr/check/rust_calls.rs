@@ -4,6 +4,7 @@
 use super::super::ir::{Expr, Kind};
 use super::super::made::{Match, MatchArm, Test};
 use super::super::tree::{Binary, Node, Order, Unary};
+use super::places::is_wide;
 use super::rust_made::Access;
 use super::{Checker, Stop, rust, rust_types, scalar, wrong};
 use crate::expr::evaluate::DEREFERENCES;
@@ -41,6 +42,9 @@ impl Checker<'_> {
             if let Some(call) = self.trait_method(&of, name, arguments, node)? {
                 return Ok(Some(call));
             }
+            if let Some(call) = self.wide_method(&of, name, arguments, node)? {
+                return Ok(Some(call));
+            }
             of = match self.own_deref(&of, nth, node)? {
                 Some(next) => next,
                 None => match behind_library(&of, node) {
@@ -53,6 +57,35 @@ impl Checker<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Checks a method of a struct without a size (`struct Secret([u8])`), which takes the reference with its length.
+    fn wide_method<'t>(
+        &self,
+        object: &Expr<'t>,
+        name: &str,
+        arguments: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let holder = behind_references(object);
+        let holder = match holder.ty.unsized_reference() {
+            Some(_) => self.reference_to(holder, Access::Shared, node),
+            None => holder,
+        };
+        let Some(Contents::Pointee(to)) = library::contents(&holder.ty) else {
+            return Ok(None);
+        };
+        let Some(class) = exact::with_functions(&to).filter(|_| is_wide(&holder.ty)) else {
+            return Ok(None);
+        };
+        let (mut own, _) = self.functions_of(&class, name)?;
+        own.retain(|it| it.types.first().is_some_and(is_wide));
+        let Some(reference) = own.first().and_then(|it| it.types.first()).cloned() else {
+            return Ok(None);
+        };
+        // A reference and a box of one object have the same parts.
+        let receiver = Expr::new(Kind::Retyped(Box::new(holder)), reference, node);
+        self.best_call(&own, true, name, [&[receiver], arguments].concat(), node)
     }
 
     fn trait_method<'t>(

@@ -81,6 +81,18 @@ impl Checker<'_> {
     /// Returns what a path makes by the declarations and imports of the source; `None` if the debug info has no
     /// such variant or struct, or the source does not say.
     pub(super) fn meant(&self, path: &str, node: &Node) -> Option<Meant> {
+        if let Some(rest) = path.strip_prefix("Self")
+            && let Some(own) = self.class_around()
+        {
+            match rest.strip_prefix("::") {
+                Some(variant) if rust_types::is_enum(&own) => {
+                    rust_types::variant(&own, variant)?;
+                    return Some((own, Some(variant.to_owned())));
+                }
+                None if rest.is_empty() && !rust_types::is_enum(&own) => return Some((own, None)),
+                _ => {}
+            }
+        }
         self.meant_of(&self.scope.source_paths(path).ok()?, node)
     }
 
@@ -95,10 +107,32 @@ impl Checker<'_> {
         if found.is_some() || self.language != Language::Rust {
             return found;
         }
+        let found = match name {
+            "Self" => self.class_around(),
+            _ => self.instance_spelled(name),
+        };
+        if found.is_some() {
+            return found;
+        }
         the_only(&self.scope.source_paths(name).ok()?, |place| {
             let ty = self.scope.find_type(place);
             ty.filter(|it| *it.strip().name() == *place)
         })
+    }
+
+    /// Returns the type that the frame's function is a method of, as the instance that runs.
+    fn class_around(&self) -> Option<Ty> {
+        self.scope.classes_around().into_iter().next()
+    }
+
+    /// Returns the instance that the spelling of a generic type means in the code that runs: `Node<T>`.
+    fn instance_spelled(&self, name: &str) -> Option<Ty> {
+        let arguments = generic_arguments(name);
+        let spelled = |it: &&str| Some(self.type_spelled(it)?.name().to_string());
+        let found: Option<Vec<String>> = arguments.iter().map(spelled).collect();
+        let found = found.filter(|found| !arguments.is_empty() && *found != arguments)?;
+        let name = format!("{}<{}>", without_arguments(name), found.join(", "));
+        self.scope.find_type(&name)
     }
 
     /// Returns the functions that a path means by the declarations and imports of the source: `Self::f`, or what a

@@ -27,6 +27,9 @@ pub(super) trait Names {
     fn alias(&mut self, path: &str) -> Option<String>;
 }
 
+/// Maximum number of aliases that lead to each other.
+const MAX_ALIASES: u32 = 8;
+
 type Computed = Result<SourceValue, String>;
 
 /// Computes the value of a constant from `: TYPE = EXPRESSION;`. Ignores the text behind the semicolon.
@@ -36,7 +39,7 @@ type Computed = Result<SourceValue, String>;
 pub(super) fn value(rest: &str, names: &mut dyn Names) -> Computed {
     let tokens = first_statement(rest)?;
     let (ty, node) = syntax::declaration(rest, &tokens)?;
-    let ty = meant(ty, names);
+    let ty = meant(ty, 0, names);
     let value = evaluate(&node, &ty, names)?;
     match (&ty, &value) {
         (Type::Primitive(ty), SourceValue::Number(value)) if value.ty == *ty => {}
@@ -75,21 +78,24 @@ pub(super) fn literal(rest: &str) -> Computed {
 }
 
 /// Returns the type that another name stands for.
-fn meant(ty: Type, names: &mut dyn Names) -> Type {
-    let mut each = |all: Vec<Type>| all.into_iter().map(|it| meant(it, names)).collect();
+fn meant(ty: Type, depth: u32, names: &mut dyn Names) -> Type {
+    let mut each = |all: Vec<Type>| {
+        let all = all.into_iter();
+        all.map(|it| meant(it, depth, names)).collect()
+    };
     match ty {
         Type::Named(path, arguments) if arguments.is_empty() => {
             let alias = names.alias(&path);
-            match alias.and_then(|it| primitive(it.trim())) {
-                Some(name) => Type::Primitive(name),
-                None => Type::Named(path, arguments),
+            match alias.and_then(|it| syntax::type_of(it.trim())) {
+                Some(other) if depth < MAX_ALIASES => meant(other, depth + 1, names),
+                _ => Type::Named(path, arguments),
             }
         }
         Type::Named(path, arguments) => Type::Named(path, each(arguments)),
         Type::Tuple(parts) => Type::Tuple(each(parts)),
-        Type::Reference(of) => Type::Reference(Box::new(meant(*of, names))),
-        Type::Slice(of) => Type::Slice(Box::new(meant(*of, names))),
-        Type::Array(of) => Type::Array(Box::new(meant(*of, names))),
+        Type::Reference(of) => Type::Reference(Box::new(meant(*of, depth, names))),
+        Type::Slice(of) => Type::Slice(Box::new(meant(*of, depth, names))),
+        Type::Array(of, length) => Type::Array(Box::new(meant(*of, depth, names)), length),
         other => other,
     }
 }
@@ -173,6 +179,19 @@ fn evaluate(node: &Node, ty: &Type, names: &mut dyn Names) -> Computed {
                 .and_then(|it| of.element(it));
             found.ok_or_else(|| format!("the element {} is not known", index.bits))
         }
+        (Node::SizeOf(path, of), _) => {
+            let is_of_std = |path: &str| matches!(path, "std::mem::size_of" | "core::mem::size_of");
+            let is_it =
+                is_of_std(path) || names.places(path)?.iter().flatten().any(|it| is_of_std(it));
+            if !is_it {
+                return Err(format!("`{path}` is no function of `std`"));
+            }
+            let of = meant(of.clone(), 0, names);
+            Ok(SourceValue::Number(Constant {
+                ty: "usize",
+                bits: size_of(&of, names)?,
+            }))
+        }
         (Node::Len(of), _) => {
             let len = evaluate(of, &Type::Open, names)?.len();
             let len = len.ok_or("a length that is not known")?;
@@ -186,6 +205,29 @@ fn evaluate(node: &Node, ty: &Type, names: &mut dyn Names) -> Computed {
     }
 }
 
+/// Returns the size in bytes of a number, or of an array of them.
+fn size_of(ty: &Type, names: &mut dyn Names) -> Result<u128, String> {
+    let unknown = || "it is made of the size of a type that is not known".to_owned();
+    match ty {
+        Type::Primitive("bool") => Ok(1),
+        Type::Primitive("char" | "f32") => Ok(4),
+        Type::Primitive("f64") => Ok(8),
+        Type::Primitive(ty) => {
+            let bits = integer(ty).ok_or_else(unknown)?.0;
+            Ok(u128::from(bits / 8))
+        }
+        // A length that is a size may lead back to the array.
+        Type::Array(of, length) if !length.contains("size_of") => {
+            let length = value(&format!(": usize = {length};"), names)?;
+            let length = length.number().ok_or_else(unknown)?.bits;
+            let size = size_of(of, names)?.checked_mul(length);
+            size.filter(|it| *it <= u128::from(u64::MAX))
+                .ok_or_else(unknown)
+        }
+        _ => Err(unknown()),
+    }
+}
+
 /// Computes a number whose type only its parts say.
 fn own_number(node: &Node, names: &mut dyn Names) -> Computed {
     let own = own_type(node, names)?.ok_or("the type of its numbers is not known")?;
@@ -195,7 +237,7 @@ fn own_number(node: &Node, names: &mut dyn Names) -> Computed {
 /// Returns the type of the elements of a row.
 fn element_of(ty: &Type) -> Type {
     match ty {
-        Type::Array(of) | Type::Slice(of) => (**of).clone(),
+        Type::Array(of, _) | Type::Slice(of) => (**of).clone(),
         ty => of_field(ty),
     }
 }
@@ -282,7 +324,12 @@ fn own_type(node: &Node, names: &mut dyn Names) -> Result<Option<&'static str>, 
     Ok(match node {
         Node::Number(_, ty) | Node::Float(_, ty) => *ty,
         Node::Known(known) => Some(known.ty),
-        Node::Path(_) | Node::Field(..) | Node::Index(..) | Node::Len(_) | Node::Target(_) => {
+        Node::Path(_)
+        | Node::Field(..)
+        | Node::Index(..)
+        | Node::Len(_)
+        | Node::SizeOf(..)
+        | Node::Target(_) => {
             let value = evaluate(node, &Type::Open, names)?;
             value.number().map(|it| it.ty)
         }

@@ -3,6 +3,7 @@
 use super::find::{Finder, Outside};
 use super::meanings::{Budget, Follower, Rows};
 use super::scopes::{Attribute, Item, ItemKind, Outline, ScopeKind};
+use super::tokens::statement_of;
 use super::values::SourceValue;
 use super::{Consts, Source};
 use crate::images::modules::Loaded;
@@ -203,7 +204,7 @@ impl Place {
     pub(super) fn alias(&self, item: &Item) -> Option<&str> {
         let rest = self.source.text.get(item.name.end as usize..)?;
         let target = rest.trim_start().strip_prefix('=')?;
-        target.split(';').next()
+        statement_of(target)
     }
 
     /// Returns the inline module of a name.

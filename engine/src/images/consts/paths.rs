@@ -3,6 +3,7 @@
 use super::find::{Finder, Found, Meaning};
 use super::imports::imports;
 use super::scopes::{Attribute, Item, ItemKind, ScopeKind};
+use super::tokens::statement_of;
 
 impl<'a> Finder<'a> {
     /// Returns what a path means in scopes, innermost first.
@@ -139,7 +140,7 @@ impl<'a> Finder<'a> {
                 let rest = self.text_from(item.name.end);
                 let rest = rest.trim_start().strip_prefix('=')?;
                 let is_certain = item.attribute == Attribute::Harmless;
-                return rest.split(';').next().filter(|_| is_certain);
+                return statement_of(rest).filter(|_| is_certain);
             }
             if self.mentions(*number, name).ok()? || scope.kind == ScopeKind::Module {
                 return None;

@@ -2,8 +2,8 @@
 
 use super::Constant;
 use super::literals::{Literal, bytes_or_text, character, number};
-use super::numbers::{integer, primitive};
-use super::tokens::{Kind, Token};
+use super::numbers::primitive;
+use super::tokens::{Kind, Token, tokens};
 
 /// Maximum depth of an expression.
 const MAX_DEPTH: u32 = 40;
@@ -16,7 +16,8 @@ pub(super) enum Type {
     Primitive(&'static str),
     Str,
     Slice(Box<Type>),
-    Array(Box<Type>),
+    /// An array, with the text of its length.
+    Array(Box<Type>, String),
     Tuple(Vec<Type>),
     Reference(Box<Type>),
     /// Another one, by its path and its arguments.
@@ -57,6 +58,8 @@ pub(super) enum Node {
     Index(Box<Node>, Box<Node>),
     /// `x.len()`
     Len(Box<Node>),
+    /// `mem::size_of::<T>()`, with its path.
+    SizeOf(String, Type),
 }
 
 pub(super) struct Parser<'a> {
@@ -88,6 +91,19 @@ pub(super) fn declaration(text: &str, tokens: &[Token]) -> Result<(Type, Node), 
         true => Ok((ty, node)),
         false => Err(parser.unknown()),
     }
+}
+
+/// Parses a type; `None` if it is none of those that are computed.
+pub(super) fn type_of(text: &str) -> Option<Type> {
+    let tokens = tokens(text).ok()?;
+    let mut parser = Parser {
+        text,
+        tokens: &tokens,
+        at: 0,
+        nodes: 0,
+    };
+    let ty = parser.ty(0).ok()?;
+    (parser.at == tokens.len()).then_some(ty)
 }
 
 impl<'a> Parser<'a> {
@@ -164,9 +180,12 @@ impl<'a> Parser<'a> {
                 return Ok(Type::Slice(of));
             }
             self.sign(";")?;
+            let from = self.tokens.get(self.at).map_or(0, |it| it.start);
             self.expression(depth + 1)?;
+            let to = self.tokens.get(self.at).map_or(from, |it| it.start);
             self.sign("]")?;
-            return Ok(Type::Array(of));
+            let length = self.text.get(from as usize..to as usize);
+            return Ok(Type::Array(of, length.unwrap_or_default().to_owned()));
         }
         if self.skip("(") {
             let parts = self.list(")", |it| it.ty(depth + 1))?;
@@ -350,8 +369,8 @@ impl<'a> Parser<'a> {
                 bits: u128::from(word == "true"),
             }),
             Kind::Name => {
-                return match self.size()? {
-                    Some(size) => Ok((Node::Known(size), 1)),
+                return match self.size(depth)? {
+                    Some(size) => Ok((size, 1)),
                     None => self.named(depth),
                 };
             }
@@ -437,30 +456,25 @@ impl<'a> Parser<'a> {
         Ok((Node::Path(path), 1))
     }
 
-    /// Parses the size of a primitive type: `core::mem::size_of::<u64>()`.
-    fn size(&mut self) -> Result<Option<Constant>, String> {
-        let is_std = matches!(self.word(0), "core" | "std");
-        let path = ["::", "mem", "::", "size_of", "::", "<"];
-        let is_size = path
-            .iter()
-            .enumerate()
-            .all(|(nth, word)| self.word(nth + 1) == *word);
-        if !is_std || !is_size {
+    /// Parses the size of a type: `core::mem::size_of::<u64>()`.
+    fn size(&mut self, depth: u32) -> Result<Option<Node>, String> {
+        let start = usize::from(matches!(self.word(0), "core" | "std")) * 2;
+        let path = ["mem", "::", "size_of", "::", "<"];
+        let mut words = path.iter().enumerate();
+        if !words.all(|(nth, word)| self.word(start + nth) == *word) {
             return Ok(None);
         }
-        let end = [">", "(", ")"];
-        let ty = primitive(self.word(7));
-        let size = ty.and_then(size_of).ok_or_else(|| self.unknown())?;
-        if !end
-            .iter()
-            .enumerate()
-            .all(|(nth, word)| self.word(nth + 8) == *word)
-        {
-            return Err(self.unknown());
+        let root = self.word(0);
+        let path = match start {
+            0 => "mem::size_of".to_owned(),
+            _ => format!("{root}::mem::size_of"),
+        };
+        self.at += start + 5;
+        let ty = self.ty(depth + 1)?;
+        for sign in [">", "(", ")"] {
+            self.sign(sign)?;
         }
-        self.at += 11;
-        let bits = u128::from(size);
-        Ok(Some(Constant { ty: "usize", bits }))
+        Ok(Some(Node::SizeOf(path, ty)))
     }
 
     fn path(&mut self) -> Result<String, String> {
@@ -481,14 +495,4 @@ fn deeper(height: u32) -> Result<u32, String> {
         true => Ok(height + 1),
         false => Err("its expression is too long".to_owned()),
     }
-}
-
-/// Returns the size of a primitive type in bytes.
-fn size_of(ty: &'static str) -> Option<u32> {
-    Some(match ty {
-        "bool" => 1,
-        "char" | "f32" => 4,
-        "f64" => 8,
-        _ => integer(ty)?.0 / 8,
-    })
 }

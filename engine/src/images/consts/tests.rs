@@ -50,6 +50,10 @@ fn expressions_are_computed_as_rustc_does() {
             "usize = core::mem::size_of::<u32>() * 2 + std::mem::size_of::<char>()",
             "12 usize",
         ),
+        (
+            "usize = core::mem::size_of::<[u16; 2 + 1]>() + 1",
+            "7 usize",
+        ),
         ("f32 = 0.1", "1036831949 f32"),
         ("f64 = 1e3f64 / -2.0", "13870875746068594688 f64"),
         (
@@ -66,10 +70,35 @@ fn expressions_are_computed_as_rustc_does() {
 }
 
 #[test]
+fn aliases_of_types_are_followed() {
+    let text = "type Byte = u8;\ntype Row = [Byte; N * 2];\ntype Loop = [Loop; core::mem::size_of::<Loop>()];\n\
+                const N: usize = 3;\nconst A: Row = [1, 2, 3, 4, 5, 6];\nconst B: usize = std::mem::size_of::<Row>();\n\
+                const C: usize = core::mem::size_of::<Loop>();\nfn f() {\n//@\n}";
+    assert_eq!(shown(text, "B"), "6 usize");
+    let row = shown(text, "A");
+    assert!(
+        row.starts_with("Row([Number(Constant { ty: \"u8\", bits: 1 })"),
+        "{row}"
+    );
+    let endless = shown(text, "C");
+    assert!(
+        endless.contains("size of a type that is not known"),
+        "{endless}"
+    );
+}
+
+#[test]
 fn what_is_not_certain_is_refused() {
     for (declared, why) in [
         ("u8 = 256", "does not fit into `u8`"),
-        ("usize = core::mem::size_of::<S>()", "no literal"),
+        (
+            "usize = core::mem::size_of::<S>()",
+            "the size of a type that is not known",
+        ),
+        (
+            "usize = mem::size_of::<u8>()",
+            "the root of the file's crate is not known",
+        ),
         ("usize = size_of::<u8>()", "no literal"),
         ("u8 = 200 + 100", "does not fit into `u8`"),
         ("u8 = 1 - 2", "does not fit"),

@@ -100,6 +100,13 @@ pub(super) fn first_statement(text: &str) -> Result<Vec<Token>, String> {
     Err("its expression is too long".to_owned())
 }
 
+/// Returns the text before the first `;` that no brackets are around; `None` as for [`first_statement`].
+pub(super) fn statement_of(text: &str) -> Option<&str> {
+    let tokens = first_statement(text).ok()?;
+    let end = tokens.last().map_or(0, |it| it.end);
+    text.get(..end as usize)
+}
+
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -34,7 +34,7 @@ pub use synthetic::{Metadata, Synthetic};
 pub use types::{PointerKind, Shape, Ty};
 
 use crate::ids::error::Error;
-use dwarf::{LoadAddr, Location, Memory, Module, ModuleMap, Registers};
+use dwarf::{Language, LoadAddr, Location, Memory, Module, ModuleMap, Registers};
 use location::{Bits, Bytes};
 use scalar::{Scalar, ScalarKind};
 use std::sync::Arc;
@@ -226,7 +226,16 @@ impl Value {
         frame: crate::FrameKey,
     ) -> Value {
         let location = with_padding(&ty, location);
-        Value::new(ty, ValueLocation::of(location, registers, frame))
+        let place = match ValueLocation::of(location, registers, frame) {
+            // A type of Rust without bytes has one value, which optimized code stores nowhere.
+            ValueLocation::OptimizedOut
+                if ty.language() == Language::Rust && ty.size() == Some(0) =>
+            {
+                ValueLocation::Bytes(Bytes::new(&[]))
+            }
+            place => place,
+        };
+        Value::new(ty, place)
     }
 
     /// Returns a register's contents as an integer (or address).
