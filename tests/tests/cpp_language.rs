@@ -446,3 +446,36 @@ fn conditions() {
         }
     }
 }
+
+#[test]
+fn arguments_of_templates_by_other_names_of_types() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler);
+        let Some(fixture) = Fixture::build("cpp/template_aliases.cpp", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "in_class");
+        for (expression, expected) in [
+            ("sizeof(Row<item>)", "2"),
+            ("((Row<item> *)this)->first", "7"),
+        ] {
+            assert_eq!(client.evaluate(expression), expected, "{expression}");
+        }
+        client.disconnect();
+        let mut client = DapClient::stopped_at(&fixture, "stop");
+        for (expression, expected) in [
+            ("sizeof(Row<value_type>)", "8"),
+            ("((Row<value_type> *)raw)->first", "2.5"),
+            ("((Row<value_type> *)raw)->get()", "2.5"),
+            ("*(std::vector<Index> *)raw_vector", "{1, 2} (2)"),
+            ("((std::vector<Index> *)raw_vector)->size()", "2"),
+            ("((Row<own::P> *)raw_points)->first.y", "4"),
+            ("Row<value_type>::make() + 1", "1"),
+            ("row.as<Index>()", "2"),
+            ("sizeof(std::map<Text, own::P>) == sizeof(map)", "true"),
+        ] {
+            assert_eq!(client.evaluate(expression), expected, "{expression}");
+        }
+        client.disconnect();
+    }
+}

@@ -9,6 +9,9 @@ use dwarf::{
 };
 use std::sync::Arc;
 
+/// Maximum number of other names of a type that stand for each other.
+const MAX_ALIASES: usize = 16;
+
 /// A place in the code, from which names are looked up.
 pub(crate) struct CodePlace<'a> {
     pub(crate) loaded: &'a Loaded,
@@ -212,8 +215,33 @@ impl Modules {
         self.static_named(&self.respelled(name, place)?, place)
     }
 
-    /// Returns a name with enumerators among its template's arguments as gcc writes them:
-    /// `Value<(Color)5>` for `Value<GREEN>`; `None` if it has none.
+    /// Returns the type that another name of it stands for at a place, by its own name: `double` for `value_type`.
+    /// Names that the place does not see have other meanings: many classes have a `value_type`.
+    fn aliased(&self, name: &str, place: Option<&CodePlace<'_>>) -> Option<String> {
+        let place = place?;
+        let loaded = self.get(place.loaded.id)?;
+        let id = loaded.module.type_at(name, &place.scopes, place.addr)?;
+        let mut ty = loaded.module.ty(id).ok()?;
+        if !matches!(ty.kind, TypeKind::Typedef(_)) {
+            return None;
+        }
+        for _ in 0..MAX_ALIASES {
+            match ty.kind {
+                TypeKind::Typedef(Some(target)) => ty = loaded.module.ty(target).ok()?,
+                _ => break,
+            }
+        }
+        let is_named = matches!(
+            ty.kind,
+            TypeKind::Base(_) | TypeKind::Composite(_) | TypeKind::Enumeration(_)
+        );
+        let is_other = is_named && !ty.name.is_empty() && *ty.name != *name;
+        is_other.then(|| ty.name.to_string())
+    }
+
+    /// Returns a name with the arguments of its template as the debug info writes them: other names of types by their
+    /// own (`Row<double>` for `Row<value_type>`), enumerators as gcc does (`Value<(Color)5>` for `Value<GREEN>`);
+    /// `None` if it has none of these.
     fn respelled(&self, name: &str, place: Option<&CodePlace<'_>>) -> Option<String> {
         let is_part = |it: char| it.is_alphanumeric() || matches!(it, '_' | ':');
         let mut text = String::with_capacity(name.len());
@@ -229,7 +257,7 @@ impl Modules {
                 '>' => depth = depth.saturating_sub(1),
                 _ => {}
             }
-            let is_argument = depth > 0 && after.starts_with([',', '>', ' ']);
+            let is_argument = depth > 0 && after.starts_with([',', '>', ' ', '*', '&']);
             let may_be = is_argument && (first.is_alphabetic() || first == '_');
             let found = match may_be {
                 true => self.static_named(word, place),
@@ -245,7 +273,13 @@ impl Modules {
                     text.push_str(&format!("({}){value}", ty.name));
                     is_other = true;
                 }
-                _ => text.push_str(word),
+                _ => match may_be.then(|| self.aliased(word, place)).flatten() {
+                    Some(other) => {
+                        text.push_str(&other);
+                        is_other = true;
+                    }
+                    None => text.push_str(word),
+                },
             }
             rest = after;
         }
@@ -381,6 +415,9 @@ impl Modules {
                 hidden = Some((loaded, functions));
             }
         }
-        hidden
+        match hidden {
+            Some(hidden) => Some(hidden),
+            None => self.functions_seen(&self.respelled(name, place)?, place, sees),
+        }
     }
 }
