@@ -6,7 +6,7 @@ use super::super::event::NextLook;
 use super::super::{Patience, unix::ending};
 use super::{procfs, ptrace};
 use crate::ids::{Signal, ThreadId};
-use nix::sys::signal::{self, SaFlags, SigAction, SigEvent, SigHandler, SigSet, SigevNotify};
+use nix::sys::signal::{self, SaFlags, SigAction, SigEvent, SigHandler, SigSet};
 use nix::sys::time::TimeSpec;
 use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
 use nix::time::ClockId;
@@ -212,11 +212,13 @@ pub fn new_ticks() -> io::Result<Timer> {
     let mut ticks = SigSet::empty();
     ticks.add(signal::SIGALRM);
     ticks.thread_unblock()?;
-    let event = SigEvent::new(SigevNotify::SigevThreadId {
-        signal: signal::SIGALRM,
-        thread_id: nix::unistd::gettid().as_raw(),
-        si_value: 0,
-    });
+    // nix has `SIGEV_THREAD_ID` for glibc alone.
+    // SAFETY: integers and pointers may be zero.
+    let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+    event.sigev_notify = libc::SIGEV_THREAD_ID;
+    event.sigev_signo = libc::SIGALRM;
+    event.sigev_notify_thread_id = nix::unistd::gettid().as_raw();
+    let event = SigEvent::from(&event);
     Ok(Timer::new(ClockId::CLOCK_MONOTONIC, event)?)
 }
 
