@@ -185,8 +185,9 @@ impl StepFilter<'_> {
     /// Returns whether the step needs a source that is not at hand, and that no exception names. A relative path says
     /// too little to search for it.
     pub fn lacks(&self, file: &Arc<SourceFile>) -> bool {
+        let is_relative = file.path.is_relative() || file.path.starts_with("/proc/self/cwd");
         self.needs_source
-            && file.path.is_absolute()
+            && !is_relative
             && !self.all.is_at_hand(file)
             && self.all.named(file) != Named::Wanted
     }
