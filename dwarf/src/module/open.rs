@@ -9,6 +9,7 @@ use crate::ids::error::Error;
 use crate::module::name_index::NameTables;
 use crate::module::{Module, NameAnswers};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
@@ -105,12 +106,23 @@ impl Module {
         Ok(module)
     }
 
-    /// Opens an image that is not a file (the vdso). `name` is used in messages.
+    /// Opens an image that is not a file (the vdso). `name` is used in messages. The bytes are kept as long as
+    /// the debugger runs, equal ones once: each program that is started has the same vdso.
     ///
     /// # Errors
     /// The bytes are not an image.
     pub fn from_bytes(name: &Path, bytes: Vec<u8>) -> Result<Arc<Module>, Error> {
-        let data = Box::leak(bytes.into_boxed_slice());
+        static KEPT: Mutex<BTreeSet<&'static [u8]>> = Mutex::new(BTreeSet::new());
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let data = match kept.get(&*bytes) {
+            Some(known) => *known,
+            None => {
+                let data: &'static [u8] = Box::leak(bytes.into_boxed_slice());
+                kept.insert(data);
+                data
+            }
+        };
+        drop(kept);
         Ok(Arc::new(Module::new(Image::parse(name, data)?)))
     }
 
@@ -137,5 +149,19 @@ impl Module {
             changed: RwLock::default(),
             definitions: RwLock::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_equal_images_are_kept_once() {
+        let bytes = std::fs::read("/proc/self/exe").unwrap();
+        let open = || Module::from_bytes(Path::new("image"), bytes.clone()).unwrap();
+        let (one, other) = (open(), open());
+        assert!(std::ptr::eq(one.image.data, other.image.data));
+        assert!(!Arc::ptr_eq(&one, &other));
     }
 }

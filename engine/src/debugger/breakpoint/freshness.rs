@@ -50,7 +50,10 @@ impl Debugger {
             }
         };
         let known = (modified, note.clone());
-        self.stops.breakpoints.freshness.insert(key, known);
+        let modules = &self.images.modules;
+        let all = &mut self.stops.breakpoints.freshness;
+        all.retain(|(_, module), _| modules.get(*module).is_some());
+        all.insert(key, known);
         note
     }
 }
