@@ -192,6 +192,7 @@ fn self_is_the_instance_that_runs() {
             ("matches!(leaf, Self::Leaf('a'))", "true"),
             ("matches!(leaf, Self::Empty)", "false"),
             ("size_of::<Tree<T>>() == size_of::<T>()", "true"),
+            ("size_of::<Pair>()", "16"),
         ],
     );
     client.continue_();

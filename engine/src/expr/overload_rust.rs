@@ -30,10 +30,15 @@ pub(super) fn is_settled(known: &Candidate, parameter: &Ty) -> bool {
     !chosen.iter().any(|it| **it == *name || *it == target)
 }
 
-/// Returns the generic arguments at the end of a function's name.
-pub(super) fn generic_arguments(name: &str) -> Vec<&str> {
+/// Returns the generic arguments at the end of a name.
+fn generic_arguments(name: &str) -> Vec<&str> {
+    parts_of_instance(name).1
+}
+
+/// Returns a name without the generic arguments at its end, and these.
+pub(super) fn parts_of_instance(name: &str) -> (&str, Vec<&str>) {
     let Some(list) = name.strip_suffix('>').filter(|_| is_instance(name)) else {
-        return Vec::new();
+        return (name, Vec::new());
     };
     let (mut depth, mut before) = (1usize, list.len());
     for (at, byte) in list.bytes().enumerate().rev() {
@@ -49,7 +54,8 @@ pub(super) fn generic_arguments(name: &str) -> Vec<&str> {
             break;
         }
     }
-    template::split_arguments(&list[before..])
+    let head = list[..before].trim_end_matches('<');
+    (head, template::split_arguments(&list[before..]))
 }
 
 /// Returns the types that the class of a method settles: generic parameters that both have with one
@@ -133,7 +139,7 @@ fn without_hash(symbol: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{generic_arguments, without_hash};
+    use super::{generic_arguments, parts_of_instance, without_hash};
 
     #[test]
     fn arguments_of_the_last_component() {
@@ -141,6 +147,13 @@ mod tests {
         let several = generic_arguments("a::f<(u8, u16), b::T<i32>, fn(u8) -> u16>");
         assert_eq!(several, ["(u8, u16)", "b::T<i32>", "fn(u8) -> u16"]);
         assert_eq!(generic_arguments("a::S<u8>::at"), Vec::<&str>::new());
+        for (name, head) in [
+            ("a::S<u8>::at<u8>", "a::S<u8>::at"),
+            ("Pair<u8,Vec<u8>>", "Pair"),
+            ("a::S<u8>::at", "a::S<u8>::at"),
+        ] {
+            assert_eq!(parts_of_instance(name).0, head);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::super::invoke::ResolvedFunction;
 use super::super::ir::{Expr, Kind, Storage};
-use super::super::overload_rust::generic_arguments;
+use super::super::overload_rust::parts_of_instance;
 use super::super::tree::Node;
 use super::rust_made::is_capital;
 use super::{Checker, Stop, names, rust_types};
@@ -43,20 +43,6 @@ fn parent(name: &str) -> &str {
         }
     }
     name.get(..colons).unwrap_or_default()
-}
-
-/// Returns the name of a function without the generic arguments of its instance.
-fn without_arguments(name: &str) -> &str {
-    let arguments = generic_arguments(name);
-    let length: usize = arguments.iter().map(|it| it.len()).sum();
-    match arguments.is_empty() {
-        true => name,
-        // `, ` between them, and the brackets.
-        false => {
-            let rest = name.len().saturating_sub(length + 2 * arguments.len());
-            name.get(..rest).unwrap_or(name)
-        }
-    }
 }
 
 /// Returns what is at the only place that exists in the first row with one; `None` if that row has several.
@@ -127,11 +113,11 @@ impl Checker<'_> {
 
     /// Returns the instance that the spelling of a generic type means in the code that runs: `Node<T>`.
     fn instance_spelled(&self, name: &str) -> Option<Ty> {
-        let arguments = generic_arguments(name);
+        let (head, arguments) = parts_of_instance(name);
         let spelled = |it: &&str| Some(self.type_spelled(it)?.name().to_string());
         let found: Option<Vec<String>> = arguments.iter().map(spelled).collect();
         let found = found.filter(|found| !arguments.is_empty() && *found != arguments)?;
-        let name = format!("{}<{}>", without_arguments(name), found.join(", "));
+        let name = format!("{head}<{}>", found.join(", "));
         self.scope.find_type(&name)
     }
 
@@ -141,7 +127,7 @@ impl Checker<'_> {
         let rows = self.scope.source_paths(path).unwrap_or_default();
         let found = the_only(&rows, |place| {
             let mut known = self.scope.functions(place).ok()?;
-            known.retain(|it| without_arguments(&it.function.name) == place);
+            known.retain(|it| parts_of_instance(&it.function.name).0 == place);
             (!known.is_empty()).then_some(known)
         });
         found.unwrap_or_default()
@@ -169,7 +155,7 @@ impl Checker<'_> {
         values: &[(String, Expr<'_>)],
     ) -> Meant {
         let own = ty.strip().name();
-        let arguments = generic_arguments(&own);
+        let (head, arguments) = parts_of_instance(&own);
         if path.contains('<') || arguments.is_empty() {
             return (ty, variant);
         }
@@ -184,7 +170,7 @@ impl Checker<'_> {
         if wanted == arguments {
             return (ty, variant);
         }
-        let name = format!("{}<{}>", rust_types::generic_name(&ty), wanted.join(", "));
+        let name = format!("{head}<{}>", wanted.join(", "));
         let found = self.scope.find_type(&name);
         let found = found.filter(|it| *it.strip().name() == *name);
         (found.unwrap_or(ty), variant)
