@@ -42,7 +42,7 @@ pub struct StepFilters {
     mapped: Vec<PathBuf>,
 }
 
-/// What the last pattern that matches a source says of it.
+/// The verdict of the last pattern that matches a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Named {
     Skipped,
@@ -56,7 +56,7 @@ enum Named {
 #[derive(Clone, Copy)]
 pub struct StepFilter<'a> {
     all: &'a StepFilters,
-    /// Whether the step began where the source is at hand: then it stops only where that is so.
+    /// Whether the step stops only where the source is at hand, as it began in such code.
     needs_source: bool,
 }
 
