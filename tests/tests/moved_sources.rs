@@ -418,7 +418,7 @@ const USER: &str = "#include \"../library/library.h\"\n\
     int twice(int n) {\n    return 2 * n;\n}\n\
     int main(void) {\n    int sum = each(twice, 1);\n    sum += one(sum);\n    return sum - 3;\n}\n";
 
-/// A program of the user with a library whose sources nobody has here.
+/// Compiles a user's program with a library, and moves the library's sources away.
 fn with_library(folder: &Path) -> (PathBuf, PathBuf) {
     let (library, user) = (folder.join("library"), folder.join("user"));
     write(&library.join("library.h"), LIBRARY_HEADER);

@@ -88,9 +88,6 @@ fn step(
 ) -> Result<(), RequestError> {
     let granularity = granularity(session, arguments.granularity);
     let thread = thread_id(arguments.thread_id)?;
-    session
-        .debugger
-        .set_mapped_sources(session.sources.mapped());
     if session.debugger.is_in_past() {
         return past::go(session, Way::StepForward(thread));
     }
@@ -98,6 +95,8 @@ fn step(
     debuginfod::before_resume(session);
     past::leave(session);
     let scope = resume_scope(arguments.single_thread);
+    let folders = session.sources.mapped();
+    session.debugger.set_mapped_sources(folders);
     session.debugger.step(thread, kind, granularity, scope)?;
     session.forget_thread_stop(thread);
     Ok(())

@@ -53,6 +53,8 @@ pub fn leave(session: &mut Session) {
 /// # Errors
 /// There is none in that direction; the error says what to do instead.
 pub fn go(session: &mut Session, way: Way) -> Result<(), RequestError> {
+    let folders = session.sources.mapped();
+    session.debugger.set_mapped_sources(folders);
     session.debugger.go(way)?;
     forget_shown(session);
     Ok(())

@@ -84,7 +84,7 @@ impl Signatures {
         (&text, flags, std::env::consts::ARCH).hash(&mut hasher);
         let stem = format!("{language:?}_{seed}_{:016x}", hasher.finish()).to_lowercase();
         let (source, program) = (folder.join(format!("{stem}.{ending}")), folder.join(stem));
-        // Tests of calls and of steps use one program: neither reads what the other has half written.
+        // The tests of calls and the tests of steps share a program, and run at the same time.
         static MADE: Mutex<()> = Mutex::new(());
         let made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         if fs::read_to_string(&source).ok().as_deref() != Some(&*text) {

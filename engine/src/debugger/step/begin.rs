@@ -124,7 +124,7 @@ impl Debugger {
         let leaves = (kind == StepKind::Out && start_is_outermost) || at_return == AtReturn::Ends;
         let returning = out.filter(|_| leaves);
         let returning = returning.and_then(|out| self.returning(thread, out.addr));
-        self.begin_step((thread, scope), plan, verdict);
+        self.begin_step((thread, scope), (plan, verdict), needs_source);
         if let Some(step) = self.step_of(thread) {
             step.returning = returning;
         }

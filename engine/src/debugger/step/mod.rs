@@ -21,14 +21,14 @@ use crate::stops::step::{Plan, Start, Stepping, Target, Verdict};
 use dwarf::LoadAddr;
 
 impl Debugger {
-    /// Starts a step with its first verdict, and resumes the threads in `scope`.
+    /// Starts a step with its first verdict, and resumes the threads in `scope`; `needs_source`: the step stops only
+    /// where the source is at hand.
     pub(crate) fn begin_step(
         &mut self,
         (thread, scope): (ThreadId, ResumeScope),
-        plan: Box<dyn Plan>,
-        first: Verdict,
+        (plan, first): (Box<dyn Plan>, Verdict),
+        needs_source: bool,
     ) {
-        let needs_source = self.needs_source_from(thread);
         let Some(state) = self.thread_state(thread) else {
             return;
         };

@@ -79,7 +79,7 @@ impl Debugger {
         let memory = self.inferior.memory();
         let view = self.view_of_step(&registers, &memory, needs_source);
         let (plan, verdict) = StepRange::begin(start, mode, out, coroutine, false, &view);
-        self.begin_step((thread, scope), Box::new(plan), verdict);
+        self.begin_step((thread, scope), (Box::new(plan), verdict), needs_source);
         Ok(())
     }
 }

@@ -93,7 +93,7 @@ pub(super) fn declaration(text: &str, tokens: &[Token]) -> Result<(Type, Node), 
     }
 }
 
-/// Parses a type; `None` if it is none of those that are computed.
+/// Parses a type; `None`: constants of such a type are not computed.
 pub(super) fn type_of(text: &str) -> Option<Type> {
     let tokens = tokens(text).ok()?;
     let mut parser = Parser {

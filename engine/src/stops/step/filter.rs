@@ -30,7 +30,7 @@ const MAX_PATTERNS: usize = 1 << 12;
 /// Maximum size of all compiled patterns in bytes.
 const MAX_COMPILED_BYTES: usize = 1 << 22;
 
-/// The sources that steps do not stop in: those that patterns name, and those that are not at hand.
+/// The sources that steps do not stop in: sources that match a pattern, and sources that are missing.
 pub struct StepFilters {
     patterns: RegexSet,
     /// For each pattern, whether it is an exception.
