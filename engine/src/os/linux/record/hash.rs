@@ -2,12 +2,12 @@
 
 use super::super::{procfs, ptrace};
 use super::buffer;
+use super::file::{PAGE, is_zero};
 use super::tracee::Tracee;
 use std::fs::File;
 use std::hash::Hasher;
 use std::os::unix::fs::FileExt;
 
-const PAGE: usize = 4096;
 /// Pages read at once.
 const PORTION: usize = 256;
 pub const NT_PRFPREG: i32 = 2;
@@ -72,9 +72,9 @@ pub fn of(tracee: &Tracee, others: &[u64]) -> u64 {
 
 /// Returns the hash of a page; 0 if it contains only zeros, as pages do that have not been used.
 fn of_page(addr: u64, page: &[u8]) -> u64 {
-    match page.iter().any(|byte| *byte != 0) {
-        true => of_bytes(addr, page),
-        false => 0,
+    match is_zero(page) {
+        true => 0,
+        false => of_bytes(addr, page),
     }
 }
 

@@ -23,6 +23,7 @@ pub use end::EndProcess;
 pub use format::OpenError;
 pub use kept::index_of;
 pub use opened::{Opened, log_of};
+pub use pages::{PAGE, is_zero};
 pub use save::{EndPlace, Source, save};
 
 use super::bounded;

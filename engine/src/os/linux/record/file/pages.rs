@@ -32,7 +32,9 @@ impl Run {
 
 /// Returns whether a page contains only zeros, as pages do that have not been used.
 pub fn is_zero(page: &[u8]) -> bool {
-    page.iter().all(|byte| *byte == 0)
+    static ZEROS: [u8; PAGE] = [0; PAGE];
+    // One call of `memcmp`: a loop over the bytes takes a fifth of a recording where it is not optimized.
+    page.chunks(PAGE).all(|part| part == &ZEROS[..part.len()])
 }
 
 /// Adds a page to runs.
