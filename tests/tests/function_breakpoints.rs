@@ -218,7 +218,7 @@ int main(int count, char **arguments) { (void)arguments; printf(\"%d\\n\", quick
         .arg(format!("--dump-section=.debug_str={}", strings.display()))
         .arg(&program));
     let mut bytes = std::fs::read(&strings).expect("the strings");
-    bytes.resize(bytes.len() + (1 << 30), 0);
+    bytes.resize(bytes.len() + (1 << 28), 0);
     std::fs::write(&strings, bytes).unwrap();
     let grown = run(Command::new("objcopy")
         .arg(format!("--update-section=.debug_str={}", strings.display()))

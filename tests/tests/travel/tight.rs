@@ -91,10 +91,10 @@ fn hits_are_the_same(fixture: &Fixture, of: &Loop, passes: i64, record: &Value) 
 #[test]
 fn hits_in_tight_loops_are_the_same_in_the_past() {
     for optimization in ["0", "1", "2"] {
-        hits_are_the_same(&built(optimization), &UP, 12_000_000, &json!(true));
+        hits_are_the_same(&built(optimization), &UP, 6_000_000, &json!(true));
     }
     // All of this loop is code of the debugger's then.
-    hits_are_the_same(&built("2"), &DOWN, 12_000_000, &json!(true));
+    hits_are_the_same(&built("2"), &DOWN, 6_000_000, &json!(true));
 }
 
 #[test]

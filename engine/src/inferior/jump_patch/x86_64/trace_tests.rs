@@ -23,9 +23,14 @@ struct Case {
 
 impl Case {
     fn new(machine: &Machine, text: &str) -> Case {
+        Case::among(1, machine, text)
+    }
+
+    /// A case with the space that each of `sites` sites has.
+    fn among(sites: usize, machine: &Machine, text: &str) -> Case {
         let query = Query::parse(text, machine.language).expect("a query");
         let traced = Traced::compile(&query, None, machine).expect("a compiled query");
-        let layout = Layout::of(&traced, Keep::of(&query), 1);
+        let layout = Layout::of(&traced, Keep::of(&query), sites);
         let (shared, at, map) = own_code::shared(layout.len as usize);
         let at = LoadAddr(at);
         let query = Rc::new(SiteQuery::new(&query, &[], Returning::Value));
@@ -303,7 +308,8 @@ fn hits_are_counted_by_time() {
 fn hits_wait_until_records_are_read() {
     let (_, code) = CODES[0];
     let mut machine = machine();
-    let case = Case::new(&machine, "sum(i), i, x keep all");
+    // Little space, which is soon full.
+    let case = Case::among(1024, &machine, "sum(i), i, x keep all");
     let room = case.area.layout.ring.as_ref().expect("a ring").count;
     let hit = |machine: &mut Machine, number: u64| {
         machine.set(At::Register(5), number.into(), 8);
