@@ -72,7 +72,7 @@ part() {
     aarch64)
         # The other architecture, in a virtual machine; where that cannot be had, it is only built.
         local code=0
-        tests/aarch64.sh selection || code=$?
+        tests/aarch64.sh "${VIRTUAL_MACHINE_TESTS:-selection}" || code=$?
         if [ $code = 77 ]; then
             printf 'a virtual machine of aarch64\t.ci\n' >>"$STILLPOINT_SKIPS"
             code=0

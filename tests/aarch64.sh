@@ -4,7 +4,9 @@
 #   aarch64.sh                      all modules of black-box tests
 #   aarch64.sh breakpoints calls    these
 #   aarch64.sh unit                 the unit tests of all crates
-#   aarch64.sh selection            what CI runs: the unit tests of machine code and some of the files; also
+#   aarch64.sh selection            what CI runs of a change: the unit tests that execute machine code and some of
+#                                   the files; also type-checks the debugger with musl
+#   aarch64.sh wide                 what CI runs at night: all unit tests of machine code and more of the files; also
 #                                   builds the debugger with musl
 #   aarch64.sh run COMMAND…         a command in the guest, in the repository's folder, e.g.
 #                                   target/aarch64-unknown-linux-gnu/debug/stillpoint --help
@@ -24,8 +26,9 @@ source "$here/image.sh"
 source "$here/vm.sh"
 
 # What CI runs of the black-box tests: each reaches another part of the machine.
-SELECTION=(architecture calls data_breakpoints disassembly exclusive_sequences jump_patches landing_pads
-    registers stepping stepping_tables unwinding)
+SELECTION=(jump_patches data_breakpoints calls unwinding disassembly exclusive_sequences landing_pads registers)
+# What it runs at night besides: the same code as on every machine, over other instructions.
+AT_NIGHT=(stepping_tables stepping)
 
 # install_packages PACKAGE…: installs packages of the system.
 install_packages() {
@@ -107,8 +110,11 @@ build_stress() {
         --message-format=json | sed -n 's/.*"executable":"\([^"]*\/stress-[^"]*\)".*/\1/p'
 }
 
-# enqueue NAME: makes a job of the script on stdin.
-enqueue() { cat >"$queue/$1.job"; }
+# enqueue NAME: makes a job of the script on stdin. Machines take jobs in the order in which they were made.
+enqueue() { cat >"$(printf '%s/%03d-%s.job' "$queue" "$(find "$queue" -name '*.job' | wc -l)" "$1")"; }
+
+# of_job NAME KIND: prints the file of a job, such as its log.
+of_job() { echo "$queue"/[0-9][0-9][0-9]-"$1.$2"; }
 
 # What tests write is in the shared folder, since the host compiles it. The debugger's own files are the
 # guest's: in that folder an unlinked file has no length.
@@ -162,7 +168,7 @@ report() {
         seconds="$(cat "$queue/$name.taken"/{start,end} 2>/dev/null | awk 'NR == 1 {s = $1} END {printf "%d", $1 - s}')"
         counts="$(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored.*/\1 \2 \3/p' "$log" 2>/dev/null | tail -n 1)"
         read -r passed bad ignored <<<"${counts:-0 - 0}"
-        printf '%-28s %6s %6s %6s %8s\n' "$name" "$passed" "$bad" "$ignored" "$seconds"
+        printf '%-28s %6s %6s %6s %8s\n' "${name#*-}" "$passed" "$bad" "$ignored" "$seconds"
         if [ "$code" != 0 ]; then
             failed=1
             sed -n 's/^test \(.*\) \.\.\. FAILED$/    \1/p' "$log" 2>/dev/null
@@ -176,11 +182,22 @@ report() {
 # double the time.
 build_only() {
     cd "$root"
-    standard_library "$MUSL"
-    # Rust's standard library brings musl's own; what C code the dependencies have needs no headers of it.
-    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld CC_aarch64_unknown_linux_musl=aarch64-linux-gnu-gcc
+    musl
     CARGO_PROFILE_DEV_DEBUG=0 cargo build --quiet "${@/#/--target=}" \
         --config 'profile.dev.package."*".opt-level=0' -p stillpoint
+}
+
+# Rust's standard library brings musl's own; what C code the dependencies have needs no headers of it.
+musl() {
+    standard_library "$MUSL"
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld CC_aarch64_unknown_linux_musl=aarch64-linux-gnu-gcc
+}
+
+# check_musl: type-checks the debugger with musl, whose `libc` and `nix` have less.
+check_musl() {
+    musl
+    cd "$root"
+    cargo check --quiet --target "$MUSL" -p stillpoint
 }
 
 main() {
@@ -213,31 +230,35 @@ main() {
         say "building"
         executable="$(build_stress "$@")"
         { environment; export -p | grep ' STRESS_'; echo "$executable"; } | enqueue stress
-        say "log in $queue/stress.log"
+        say "log in $(of_job stress log)"
         MACHINES=1 work_off
-        cat "$queue/stress.log"
-        exit "$(cat "$queue/stress.code")"
+        cat "$(of_job stress log)"
+        exit "$(cat "$(of_job stress code)")"
         ;;
     run)
         shift
         { environment; printf 'cd %q\n' "$PWD"; printf '%q ' "$@"; } | enqueue run
         MACHINES=1 work_off
-        cat "$queue/run.log"
-        exit "$(cat "$queue/run.code")"
+        cat "$(of_job run log)"
+        exit "$(cat "$(of_job run code)")"
         ;;
     *)
-        local name executable skipped packages=stillpoint-tests targets=() is_selection=no
+        local name executable skipped packages=stillpoint-tests targets=() tier=""
         local -A filters=()
         case ${1-} in
         unit)
             packages="stillpoint-dwarf stillpoint-engine"
             shift
             ;;
-        selection)
-            packages="stillpoint-engine stillpoint-tests" targets=(--lib)
-            # The other unit tests say the same on every machine.
-            filters[engine]=aarch64 is_selection=yes
+        selection | wide)
+            tier="$1" packages="stillpoint-engine stillpoint-tests" targets=(--lib)
             set -- "${SELECTION[@]}"
+            # The other unit tests say the same on every machine.
+            filters[engine]="execution_tests jump_patch::aarch64"
+            if [ "$tier" = wide ]; then
+                filters[engine]=aarch64
+                set -- "${AT_NIGHT[@]}" "$@"
+            fi
             ;;
         esac
         if [ $# != 0 ]; then targets+=(--test black_box); fi
@@ -254,7 +275,10 @@ main() {
         say "logs in $queue"
         work_off
         report
-        if [ "$is_selection" = yes ]; then build_only "$MUSL"; fi
+        case $tier in
+        selection) check_musl ;;
+        wide) build_only "$MUSL" ;;
+        esac
         ;;
     esac
 }
