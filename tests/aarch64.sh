@@ -4,10 +4,11 @@
 #   aarch64.sh                      all modules of black-box tests
 #   aarch64.sh breakpoints calls    these
 #   aarch64.sh unit                 the unit tests of all crates
-#   aarch64.sh selection            what CI runs of a change: the unit tests that execute machine code and some of
-#                                   the files; also type-checks the debugger with musl
-#   aarch64.sh wide                 what CI runs at night: all unit tests of machine code and more of the files; also
-#                                   builds the debugger with musl
+#   aarch64.sh selection            some of the files, with two builds of each program instead of six; also type-checks
+#                                   the debugger with musl: what CI runs of a change
+#   aarch64.sh code                 the unit tests that execute machine code
+#   aarch64.sh wide                 what CI runs at night instead of these two: all unit tests of machine code and more
+#                                   of the files; also builds the debugger with musl
 #   aarch64.sh run COMMAND…         a command in the guest, in the repository's folder, e.g.
 #                                   target/aarch64-unknown-linux-gnu/debug/stillpoint --help
 #   aarch64.sh stress zlib bzip2    rounds of tests/benches/stress.rs, whose variables apply, with these parts of
@@ -122,6 +123,7 @@ environment() {
     cat <<JOB
 export RUST_BACKTRACE=1 RUST_LOG="${RUST_LOG-}" TMPDIR="$work/tmp" STILLPOINT_TMPDIR=/tmp
 export STILLPOINT="$root/target/$TARGET/debug/stillpoint" STILLPOINT_PATIENCE=5
+export STILLPOINT_BUILDS="${STILLPOINT_BUILDS-}"
 cd "$root/tests"
 JOB
 }
@@ -250,15 +252,19 @@ main() {
             packages="stillpoint-dwarf stillpoint-engine"
             shift
             ;;
-        selection | wide)
-            tier="$1" packages="stillpoint-engine stillpoint-tests" targets=(--lib)
+        selection)
+            tier=selection
+            export STILLPOINT_BUILDS=few
             set -- "${SELECTION[@]}"
+            ;;
+        code)
             # The other unit tests say the same on every machine.
-            filters[engine]="execution_tests jump_patch::aarch64"
-            if [ "$tier" = wide ]; then
-                filters[engine]=aarch64
-                set -- "${AT_NIGHT[@]}" "$@"
-            fi
+            packages=stillpoint-engine targets=(--lib) filters[engine]="execution_tests jump_patch::aarch64"
+            shift
+            ;;
+        wide)
+            tier=wide packages="stillpoint-engine stillpoint-tests" targets=(--lib) filters[engine]=aarch64
+            set -- "${AT_NIGHT[@]}" "${SELECTION[@]}"
             ;;
         esac
         if [ $# != 0 ]; then targets+=(--test black_box); fi
