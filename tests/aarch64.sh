@@ -275,7 +275,13 @@ main() {
                 continue
             fi
             skipped="$(left_out "$here/left-out.txt" "$name" | sed "s/^$name::/--skip /" | tr '\n' ' ')"
-            { environment; echo "timeout ${LIMIT:-3600} $executable ${filters[$name]-${FILTER-}} $skipped"; } | enqueue "$name"
+            # A job for each filter: machines share them.
+            local filter part
+            for filter in ${filters[$name]-"${FILTER:-::}"}; do
+                part="${filter##*::}"
+                { environment; echo "timeout ${LIMIT:-3600} $executable $filter $skipped"; } |
+                    enqueue "$name${part:+-$part}"
+            done
         done < <(build "$packages" "${targets[@]}")
         [ -n "$(ls "$queue")" ] || { say "nothing was built"; exit 1; }
         say "logs in $queue"
