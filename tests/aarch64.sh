@@ -247,23 +247,25 @@ main() {
     *)
         local name executable skipped packages=stillpoint-tests targets=() tier=""
         local -A filters=()
+        # The same packages in all of them: others could have other features, and be built anew.
+        local in_ci="stillpoint-engine stillpoint-tests"
         case ${1-} in
         unit)
             packages="stillpoint-dwarf stillpoint-engine"
             shift
             ;;
         selection)
-            tier=selection
+            tier=selection packages="$in_ci"
             export STILLPOINT_BUILDS=few
             set -- "${SELECTION[@]}"
             ;;
         code)
             # The other unit tests say the same on every machine.
-            packages=stillpoint-engine targets=(--lib) filters[engine]="execution_tests jump_patch::aarch64"
+            packages="$in_ci" targets=(--lib) filters[engine]="execution_tests jump_patch::aarch64"
             shift
             ;;
         wide)
-            tier=wide packages="stillpoint-engine stillpoint-tests" targets=(--lib) filters[engine]=aarch64
+            tier=wide packages="$in_ci" targets=(--lib) filters[engine]=aarch64
             set -- "${AT_NIGHT[@]}" "${SELECTION[@]}"
             ;;
         esac
