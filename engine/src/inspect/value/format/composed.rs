@@ -135,7 +135,7 @@ impl Writer<'_> {
                 let is_whole =
                     self.row(&ElementArray::in_memory(at, element, len), language, depth)?;
                 match is_whole {
-                    true => self.count(len, depth),
+                    true => self.count(start, len, depth),
                     false => self.count_before(start, &len.to_string()),
                 }
             }
@@ -196,10 +196,16 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Appends the number of elements if all are shown.
-    fn count(&mut self, len: u64, depth: usize) {
-        if depth == 0 && len > 0 {
-            let _ = write!(self.out, " ({len})");
+    /// Appends the number of elements if all are shown; inserts it before them if the text would be cut within it.
+    fn count(&mut self, start: usize, len: u64, depth: usize) {
+        if depth > 0 || len == 0 {
+            return;
+        }
+        let behind = format!(" ({len})");
+        if self.out.len() + behind.len() > self.limits.text {
+            self.count_before(start, &len.to_string());
+        } else {
+            self.out.push_str(&behind);
         }
     }
 
@@ -248,7 +254,7 @@ impl Writer<'_> {
         } else if shown < collection.len || self.full() {
             self.count_before(start, &collection.len.to_string());
         } else {
-            self.count(collection.len, depth);
+            self.count(start, collection.len, depth);
         }
         Ok(())
     }

@@ -3,7 +3,24 @@
 use super::harness::{Program, children_of, with_each_rustc};
 use crate::inspect::value::{ChildFilter, Limits, present};
 
-with_each_rustc!("fixture_std.rs": texts coroutines_and_closures children pages);
+with_each_rustc!("fixture_std.rs": texts counts_are_whole coroutines_and_closures children pages);
+
+/// Where a text is cut, the number of elements is not.
+fn counts_are_whole(program: &mut Program) {
+    for (name, count) in [("wrapped", "(6)"), ("map", "(1)"), ("deque", "(3)")] {
+        let value = program.eval(name);
+        let whole = present(program, &value, &Limits::default()).text;
+        for text in 2..whole.len() + 2 {
+            let limits = Limits {
+                text,
+                ..Limits::default()
+            };
+            let shown = present(program, &value, &limits).text;
+            let is_in = shown.contains(count) || text < count.len();
+            assert!(is_in, "{name} in {text} bytes: {shown}");
+        }
+    }
+}
 
 fn texts(program: &mut Program) {
     program.check(&[
