@@ -90,11 +90,11 @@ fn begins_namespace(thread: ThreadId) -> bool {
     let link = |process: &dyn std::fmt::Display, name: &str| {
         std::fs::read_link(format!("/proc/{process}/ns/{name}")).ok()
     };
-    let own = link(&thread.0, "pid");
     match link(&thread.0, "pid_for_children") {
-        Some(of_children) => own.is_some_and(|own| own != of_children),
-        // The link does not exist until the first child is there. Old kernels have none.
-        None => own.is_some() && link(&"self", "pid_for_children").is_some(),
+        Some(of_children) => link(&thread.0, "pid").is_some_and(|own| own != of_children),
+        // The link does not exist until the first child is there. Old kernels have none, nor has a thread that ends:
+        // its other namespaces are gone, too, while "pid" stays until it has been waited for.
+        None => link(&thread.0, "mnt").is_some() && link(&"self", "pid_for_children").is_some(),
     }
 }
 
