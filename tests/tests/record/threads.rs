@@ -17,7 +17,8 @@ fn threads_that_compute_take_turns() {
     let recorded = Recorded::fixture(source, &[]);
     recorded.assert_exact();
     assert_same_as_alone(&recorded, source);
-    assert!(recorded.number(" snapshots") > 2, "{}", recorded.stderr);
+    // By time: a busy machine makes few.
+    assert!(recorded.number(" snapshots") >= 2, "{}", recorded.stderr);
 }
 
 #[test]
