@@ -16,7 +16,7 @@ static MEMBER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?:\w+::)*(\w+)::(\w+)$").expect("a pattern"));
 static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\w+\*?$").expect("a pattern"));
 
-/// What one file of source has.
+/// A source file: its words, and the types that it defines.
 struct Source {
     path: PathBuf,
     words: HashSet<String>,

@@ -77,7 +77,7 @@ fn each_heavy_part_has_paths_and_runs_in_full() {
             "{tier} does not read the list"
         );
     }
-    // More of what two parts have.
+    // It runs the tests of aarch64 and aarch64-code, and more.
     assert!(read(".ci/full").contains("\npart aarch64-wide\n"));
     assert!(shared.contains(" | aarch64-wide)"));
 }

@@ -92,8 +92,8 @@ fn begins_namespace(thread: ThreadId) -> bool {
     };
     match link(&thread.0, "pid_for_children") {
         Some(of_children) => link(&thread.0, "pid").is_some_and(|own| own != of_children),
-        // The link does not exist until the first child is there. Old kernels have none, nor has a thread that ends:
-        // its other namespaces are gone, too, while "pid" stays until it has been waited for.
+        // There is no link before the first child of a new namespace, in an old kernel, and of a thread that has
+        // ended. A thread that has ended has no link "mnt" either; its link "pid" stays until it has been waited for.
         None => link(&thread.0, "mnt").is_some() && link(&"self", "pid_for_children").is_some(),
     }
 }

@@ -5,7 +5,7 @@ use crate::inspect::value::{ChildFilter, Limits, present};
 
 with_each_rustc!("fixture_std.rs": texts counts_are_whole coroutines_and_closures children pages);
 
-/// Where a text is cut, the number of elements is not.
+/// A text that is cut still has the whole number of elements.
 fn counts_are_whole(program: &mut Program) {
     for (name, count) in [("wrapped", "(6)"), ("map", "(1)"), ("deque", "(3)")] {
         let value = program.eval(name);

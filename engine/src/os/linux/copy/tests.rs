@@ -276,6 +276,15 @@ fn death_in_the_call_is_an_error() {
     );
 }
 
+/// A process that has not been waited for has a PID namespace, but none for children.
+#[test]
+fn a_process_that_has_ended_begins_no_namespace() {
+    let mut child = std::process::Command::new("true").spawn().expect("true");
+    crate::os::linux::host::await_exit(&child);
+    assert!(!begins_namespace(ThreadId(child.id().cast_signed())));
+    child.wait().expect("its end");
+}
+
 /// Waits for the end of a process.
 fn await_end(process: &OwnedFd) {
     let mut poll = libc::pollfd {

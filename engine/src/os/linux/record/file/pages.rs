@@ -33,7 +33,7 @@ impl Run {
 /// Returns whether a page contains only zeros, as pages do that have not been used.
 pub fn is_zero(page: &[u8]) -> bool {
     static ZEROS: [u8; PAGE] = [0; PAGE];
-    // One call of `memcmp`: a loop over the bytes takes a fifth of a recording where it is not optimized.
+    // By `memcmp`: in a debug build a loop over the bytes takes a fifth of the time of `record --check`.
     page.chunks(PAGE).all(|part| part == &ZEROS[..part.len()])
 }
 
