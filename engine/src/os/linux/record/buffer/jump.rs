@@ -299,8 +299,11 @@ mod tests {
             0x0f, 5, 0x85, 0xc0, 0x75, 2, 0xc3, 0x0f, 0x1f, 0x80, 0, 0, 0, 0, 0x90, 0xcc,
         ];
         let site = 0x7fff_f7ee_22a0 + 1;
-        let written = plan(site, &code, &mut zones()).expect("a jump");
+        let mut zones = zones();
+        let written = plan(site, &code, &mut zones).expect("a jump");
         assert_eq!(changed(site, &code, &written), [0, 1, 7, 8, 9, 10, 11]);
+        // A thread there is in code of the recorder.
+        assert!(zones.contain(site + 7) && !zones.contain(site));
         let path = followed(site, &code, &written);
         assert_eq!(path[..2], [site, site + 7]);
         assert_eq!(path[2], written[0].0);

@@ -161,6 +161,14 @@ impl Segments {
         calls.map(|it| it.addr)
     }
 
+    /// Returns whether the recorder has written a jump to its own code at an address, in padding: the program has no
+    /// code there that is executed.
+    pub fn has_jump_in_padding(&self, addr: u64) -> bool {
+        let at = self.replaced.partition_point(|it| it.addr < addr);
+        let replaced = self.replaced.get(at).filter(|it| it.addr == addr);
+        replaced.is_some_and(|it| *it.original != CALL)
+    }
+
     /// Puts the program's code in the place of jumps, in bytes that were read at an address.
     pub fn hide(&self, addr: u64, bytes: &mut [u8]) {
         let end = addr.saturating_add(bytes.len() as u64);
@@ -293,6 +301,8 @@ mod tests {
         ];
         segments.add_jump(0, 100, &code, written);
         assert_eq!(segments.sites().collect::<Vec<_>>(), [100]);
+        assert!(segments.has_jump_in_padding(103));
+        assert!([99, 100, 102, 104].map(|it| segments.has_jump_in_padding(it)) == [false; 4]);
         let replaced = [0xeb, 1, 0xc3, 0xe9, 1, 2, 3, 4, 0xcc];
         for start in 0..replaced.len() {
             for end in start..=replaced.len() {

@@ -31,7 +31,7 @@ struct Zone {
 #[derive(Default)]
 pub struct Zones {
     all: Vec<Zone>,
-    /// Starts of the jumps outside of slots.
+    /// Starts of the jumps outside of slots: in zones, and in padding of the program.
     jumps: BTreeSet<u64>,
 }
 
@@ -72,9 +72,9 @@ impl Zones {
         });
     }
 
-    /// Returns whether an address is in a zone.
+    /// Returns whether an address is in a zone, or is that of a jump to one.
     pub fn contain(&self, addr: u64) -> bool {
-        self.all.iter().any(|zone| zone.range.contains(&addr))
+        self.all.iter().any(|zone| zone.range.contains(&addr)) || self.jumps.contains(&addr)
     }
 
     /// Returns the address of a free slot that code at all these addresses can jump to and from, and takes it.

@@ -79,7 +79,7 @@ impl Replay {
                 Err(self.diverged(log, Difference::Stop(text)))
             }
             (Stop::Signal(libc::SIGTRAP), _)
-                if (self.running.is_stepping || self.is_leaving) && self.is_in_buffer() =>
+                if (self.running.is_stepping || self.is_leaving) && self.is_in_buffer(log) =>
             {
                 buffer::step_on(&self.running.tracee);
                 Ok(Replayed::GoesOn)
@@ -87,7 +87,7 @@ impl Replay {
             (Stop::Signal(libc::SIGTRAP), _) if std::mem::take(&mut self.is_leaving) => {
                 Ok(self.see(ThreadEvent::Interrupted))
             }
-            (Stop::Interrupted, _) if self.is_in_buffer() => {
+            (Stop::Interrupted, _) if self.is_in_buffer(log) => {
                 self.is_leaving = true;
                 buffer::step_on(&self.running.tracee);
                 Ok(Replayed::GoesOn)
@@ -177,10 +177,13 @@ impl Replay {
         }
     }
 
-    /// Returns whether its thread is in the code of the buffer.
-    pub(super) fn is_in_buffer(&self) -> bool {
+    /// Returns whether its thread is in the code of the buffer, or at a jump to it in padding of the program.
+    pub(super) fn is_in_buffer(&self, log: &Log) -> bool {
         let registers = self.running.tracee.registers();
-        registers.is_ok_and(|registers| self.refill.holds(registers.pc()))
+        registers.is_ok_and(|registers| {
+            let pc = registers.pc();
+            self.refill.holds(pc) || log.segments.has_jump_in_padding(pc)
+        })
     }
 
     /// Returns whether its registers are those of the next event.
