@@ -131,22 +131,22 @@ fn casts_to_composed_types() {
         ("(*reinterpret_cast<int (*)[2][2]>(data))[1][0]", "3", "int"),
         (
             "*(std::vector<int>*)pvec",
-            "{1, 2, 3} (3)",
+            "(3) {1, 2, 3}",
             "std::vector<int>",
         ),
         (
             "*(std::vector<int, std::allocator<int>> *)pvec",
-            "{1, 2, 3} (3)",
+            "(3) {1, 2, 3}",
             "std::vector<int>",
         ),
         (
             "(std::vector<int, std::allocator<int> > &)vec",
-            "{1, 2, 3} (3)",
+            "(3) {1, 2, 3}",
             "std::vector<int>",
         ),
         (
             "static_cast<std::vector<int>&>(vec)",
-            "{1, 2, 3} (3)",
+            "(3) {1, 2, 3}",
             "std::vector<int>",
         ),
         (
@@ -467,7 +467,7 @@ fn arguments_of_templates_by_other_names_of_types() {
             ("sizeof(Row<value_type>)", "8"),
             ("((Row<value_type> *)raw)->first", "2.5"),
             ("((Row<value_type> *)raw)->get()", "2.5"),
-            ("*(std::vector<Index> *)raw_vector", "{1, 2} (2)"),
+            ("*(std::vector<Index> *)raw_vector", "(2) {1, 2}"),
             ("((std::vector<Index> *)raw_vector)->size()", "2"),
             ("((Row<own::P> *)raw_points)->first.y", "4"),
             ("Row<value_type>::make() + 1", "1"),

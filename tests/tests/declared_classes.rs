@@ -33,7 +33,7 @@ fn strings_are_read_by_their_layout() {
         ("token.params.back().size()", "27"),
         (
             "token.params",
-            "{\"one\", \"two, which is a longer text\"} (2)",
+            "(2) {\"one\", \"two, which is a longer text\"}",
         ),
     ] {
         assert_eq!(client.evaluate(expression), expected, "{expression}");

@@ -136,7 +136,7 @@ fn text_of_cpp() {
             let name = ["longer than fits into the object", "short"][i % 2];
             let row = match i % 4 {
                 0 => "{}".to_owned(),
-                len => format!("{{{}}} ({len})", vec![i.to_string(); len].join(", ")),
+                len => format!("({len}) {{{}}}", vec![i.to_string(); len].join(", ")),
             };
             let view = &name[..(i % 6).min(name.len())];
             let x = i as f64 / 2.0;

@@ -285,7 +285,7 @@ fn panics_and_values_of_rust() {
             "stop 1: exception",
             "index out of bounds: the len is 3 but the index is 3",
             &format!("panic.rs:{}", fixture.line("index")),
-            "values = [1, 2, 3]",
+            "values = (3) [1, 2, 3]",
             "index = 3",
             "frames of libraries (",
         ],

@@ -11,7 +11,7 @@ fn captured_texts_slices_and_trait_objects_are_whole() {
     let locals = client.locals();
     for (name, expected) in [
         ("text", "\"text\""),
-        ("row", "[1, 20, 30] (3)"),
+        ("row", "(3) [1, 20, 30]"),
         ("path", "\"/p\""),
         ("c_text", "\"cs\""),
         ("named", "Item {number: 1, name: \"one\"}"),
@@ -27,7 +27,7 @@ fn captured_texts_slices_and_trait_objects_are_whole() {
         ("text == \"text\"", "true"),
         ("row[1]", "20"),
         ("named.id()", "1"),
-        ("&row[1..]", "[20, 30] (2)"),
+        ("&row[1..]", "(2) [20, 30]"),
     ] {
         assert_eq!(client.evaluate(expression), expected, "{expression}");
     }
@@ -52,7 +52,7 @@ fn captured_references_are_found_in_all_kinds_of_bodies() {
     );
     client.configure();
     client.expect_stopped("breakpoint");
-    assert_eq!(client.evaluate("places"), "[9, 4] (2)");
+    assert_eq!(client.evaluate("places"), "(2) [9, 4]");
     client.continue_();
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("text"), "\"text\"");
@@ -60,7 +60,7 @@ fn captured_references_are_found_in_all_kinds_of_bodies() {
     client.continue_();
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("text"), "\"async\"");
-    assert_eq!(client.evaluate("row"), "[4, 5] (2)");
+    assert_eq!(client.evaluate("row"), "(2) [4, 5]");
     client.disconnect();
 }
 
@@ -159,7 +159,7 @@ fn what_is_passed_by_address_is_known_in_the_first_call() {
             vec![
                 ("name", "\"moved\""),
                 ("count", "6"),
-                ("list", "[1, 2, 3] (3)"),
+                ("list", "(3) [1, 2, 3]"),
             ],
         ),
     ] {

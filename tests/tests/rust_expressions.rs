@@ -170,7 +170,7 @@ fn objects_have_types() {
             ("&2", "2", "&i32"),
             ("*&2 + 1", "3", "i32"),
             ("&&number", "3", "&&i32"),
-            ("&row[1..]", "[2, 3] (2)", "&[i32]"),
+            ("&row[1..]", "(2) [2, 3]", "&[i32]"),
             ("&[1, 2]", "[1, 2]", "&[i32; 2]"),
             ("(1, number).1", "3", "i32"),
             ("[4, 5, 6][1]", "5", "i32"),
@@ -267,8 +267,8 @@ fn text_slices_and_pointers_have_the_types_of_the_compiler() {
             ("text[1..]", "\"ext\"", "str"),
             ("*text", "\"text\"", "str"),
             ("&*text", "\"text\"", "&str"),
-            ("*slice", "[2, 3] (2)", "[i32]"),
-            ("&*row", "[1, 2, 3] (3)", "&[i32]"),
+            ("*slice", "(2) [2, 3]", "[i32]"),
+            ("&*row", "(3) [1, 2, 3]", "&[i32]"),
             ("row[1..][0]", "2", "i32"),
             ("concat!(\"a\", 1)", "\"a1\"", "&str"),
             ("format!(\"x\")", "\"x\"", "alloc::string::String"),
@@ -392,8 +392,8 @@ fn casts_to_slices_and_function_pointers() {
     shows(
         &mut client,
         &[
-            ("&arr as &[u8]", "[7, 9, 8] (3)", "&[u8]"),
-            ("&v[..2] as &[u32]", "[1, 2] (2)", "&[u32]"),
+            ("&arr as &[u8]", "(3) [7, 9, 8]", "&[u8]"),
+            ("&v[..2] as &[u32]", "(2) [1, 2]", "&[u32]"),
         ],
     );
     let function = client.evaluate("iterators::main as fn()");

@@ -80,8 +80,8 @@ fn indexes_go_through_the_programs_deref() {
         ("outer[1]", "2"),
         ("bytes[2]", "7"),
         ("&word[1..]", "\"ord\""),
-        ("&bytes[..2]", "[9, 8] (2)"),
-        ("&outer[..1]", "[1] (1)"),
+        ("&bytes[..2]", "(2) [9, 8]"),
+        ("&outer[..1]", "(1) [1]"),
     ]);
     refuses(&[
         ("code[0]", "cannot be indexed"),
@@ -93,8 +93,8 @@ fn indexes_go_through_the_programs_deref() {
 fn indexes_by_ranges_and_tuples_are_the_programs() {
     shows(&[
         ("grid[(1, 0)]", "3"),
-        ("&grid[1..3]", "[2, 3] (2)"),
-        ("&grid[count - 6..2]", "[2] (1)"),
+        ("&grid[1..3]", "(2) [2, 3]"),
+        ("&grid[count - 6..2]", "(1) [2]"),
         ("grid[0..2][1]", "2"),
     ]);
     refuses(&[

@@ -96,8 +96,8 @@ fn values_in_rusts_own_notation() {
         r#"Keeper {shape: Square(2.0), name: Some("keeper"), cells: [4] (strong 1)}"#
     );
     for (name, value) in [
-        ("list", "[3, 1, 2] (3)"),
-        ("doubled", "[6, 2, 4] (3)"),
+        ("list", "(3) [3, 1, 2]"),
+        ("doubled", "(3) [6, 2, 4]"),
         ("sum", "30"),
         ("area", "8.0"),
         ("level", "High"),

@@ -18,7 +18,7 @@ fn stopped(condition: &str) -> DapClient {
 
 /// A value without what the debugger and the program write differently.
 fn plain(value: &str) -> String {
-    let counts = Regex::new(r" \((strong )?\d+\)|\s").expect("a pattern");
+    let counts = Regex::new(r"^\(\d+\)| \((strong )?\d+\)|\s").expect("a pattern");
     counts.replace_all(value, "").into_owned()
 }
 
@@ -43,13 +43,13 @@ fn values_are_those_that_the_program_prints() {
         ("bytes[1]", "[5, 6, 7, 8]"),
         ("bytes[1][2]", "7"),
         ("bytes.len()", "3"),
-        ("&bytes[1..]", "[[5, 6, 7, 8], [9, 10, 11, 12]] (2)"),
+        ("&bytes[1..]", "(2) [[5, 6, 7, 8], [9, 10, 11, 12]]"),
         ("bytes.last()", "Some([9, 10, 11, 12])"),
         ("deep[1][0][1]", "6"),
         ("points[0][1].y", "4"),
         ("texts[1][0]", "\"c\""),
         ("tail.rows[1]", "[3, 4]"),
-        ("*boxed", "[[1, 2], [3, 4]] (2)"),
+        ("*boxed", "(2) [[1, 2], [3, 4]]"),
         ("cells.iter().map(|it| it[2]).max()", "Some(6)"),
         ("bytes.iter().position(|row| row[1] == 6)", "Some(1)"),
     ] {

@@ -299,7 +299,7 @@ fn instances_and_aliases() {
             ("((std::vector<int>*)pv)->size()", "3"),
             (
                 "*(std::vector<int, std::allocator<int>>*)pv",
-                "{1, 2, 3} (3)",
+                "(3) {1, 2, 3}",
             ),
             ("(*(std::map<std::string, int>*)pm).size()", "1"),
             ("(*(ns::Holder<long>*)ph).value", "4"),

@@ -253,14 +253,14 @@ fn rust_threads_have_their_own() {
         let over = "<destroyed>";
         for (marker, shown) in [
             ("untouched", ["7", none, none, "[]", "'a'"]),
-            ("filled", ["1", "31", "[\"main\"] (1)", "[1] (1)", "'z'"]),
+            ("filled", ["1", "31", "(1) [\"main\"]", "(1) [1]", "'z'"]),
             ("untouched", ["7", none, none, "[]", "'a'"]),
-            ("filled", ["2", "32", "[\"other\"] (1)", "[2] (1)", "'z'"]),
+            ("filled", ["2", "32", "(1) [\"other\"]", "(1) [2]", "'z'"]),
             ("over", ["2", "32", over, over, "'z'"]),
-            ("untouched", ["1", "31", "[\"main\"] (1)", "[1] (1)", "'z'"]),
+            ("untouched", ["1", "31", "(1) [\"main\"]", "(1) [1]", "'z'"]),
             (
                 "filled",
-                ["3", "34", "[\"main\", \"again\"] (2)", "[1, 3] (2)", "'z'"],
+                ["3", "34", "(2) [\"main\", \"again\"]", "(2) [1, 3]", "'z'"],
             ),
         ] {
             client.expect_stopped("breakpoint");

@@ -433,8 +433,8 @@ fn cpp_classes_that_debug_info_only_declares() {
             &[
                 ("text", "=\"in the object\""),
                 ("wide", "wide\""),
-                ("row", "={\"a\", \"b\"} (2)"),
-                ("map", "={\"k\": \"longer than fits into the object\"} (1)"),
+                ("row", "=(2) {\"a\", \"b\"}"),
+                ("map", "=(1) {\"k\": \"longer than fits into the object\"}"),
             ],
         );
         for (expression, expected) in [

@@ -389,8 +389,8 @@ mod tests {
         for (ty, value, shown) in [
             ("i32", "-4", "-4"),
             ("&str", r#""a\"\u{7f}\n""#, "\"a\\\"\u{7f}\\n\""),
-            ("alloc::vec::Vec<u8>", "[1, 2]", "[1, 2] (2)"),
-            ("alloc::vec::Vec<u8>", "[1, 2, 3, 4]", "[1, 2, ...] (4)"),
+            ("alloc::vec::Vec<u8>", "[1, 2]", "(2) [1, 2]"),
+            ("alloc::vec::Vec<u8>", "[1, 2, 3, 4]", "(4) [1, 2, ...]"),
             ("alloc::vec::Vec<u8>", "[1, 2, 3, 4]", "(4) [1, 2, ..."),
             (
                 "a::Part",
@@ -420,9 +420,9 @@ mod tests {
             (
                 "alloc::vec::Vec<alloc::vec::Vec<u8>>",
                 "[[1, 2, 3, …",
-                "[(4) [1, 2, ...], [5]] (2)",
+                "(2) [(4) [1, 2, ...], [5]]",
             ),
-            ("alloc::vec::Vec<u8>", "[1, 2…", "[1, 25, 3] (3)"),
+            ("alloc::vec::Vec<u8>", "[1, 2…", "(3) [1, 25, 3]"),
         ] {
             assert_eq!(
                 verdict(ty, value, shown),
@@ -436,8 +436,8 @@ mod tests {
     fn other_values_are_wrong_where_the_text_says_all() {
         for (ty, value, shown) in [
             ("i32", "4", "-4"),
-            ("alloc::vec::Vec<u8>", "[1, 2]", "[1, 3] (2)"),
-            ("alloc::vec::Vec<u8>", "[1, 2]", "[1] (1)"),
+            ("alloc::vec::Vec<u8>", "[1, 2]", "(2) [1, 3]"),
+            ("alloc::vec::Vec<u8>", "[1, 2]", "(1) [1]"),
             ("a::Part", "Part { a: 1, b: 2 }", "Part {a: 1, b: 3}"),
             ("f64", "1.0", "1.5"),
             ("&str", "\"long text\"", "\"short\"..."),
@@ -447,7 +447,7 @@ mod tests {
                 "Part {a: [1, 3], b...",
             ),
             ("alloc::vec::Vec<u8>", "[1, 2, 3, 4…", "(4) [1, 3, ...]"),
-            ("alloc::vec::Vec<u8>", "[1, 2…", "[1, 35, 3] (3)"),
+            ("alloc::vec::Vec<u8>", "[1, 2…", "(3) [1, 35, 3]"),
         ] {
             assert_eq!(
                 verdict(ty, value, shown),

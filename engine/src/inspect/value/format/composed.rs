@@ -134,9 +134,8 @@ impl Writer<'_> {
                 let start = self.out.len();
                 let is_whole =
                     self.row(&ElementArray::in_memory(at, element, len), language, depth)?;
-                match is_whole {
-                    true => self.count(start, len, depth),
-                    false => self.count_before(start, &len.to_string()),
+                if !is_whole || (depth == 0 && len > 0) {
+                    self.count(start, &len.to_string());
                 }
             }
             View::Collection(collection) => return self.collection(&collection, language, depth),
@@ -196,22 +195,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Appends the number of elements if all are shown; inserts it before them if the text would be cut within it.
-    fn count(&mut self, start: usize, len: u64, depth: usize) {
-        if depth > 0 || len == 0 {
-            return;
-        }
-        let behind = format!(" ({len})");
-        if self.out.len() + behind.len() > self.limits.text {
-            self.count_before(start, &len.to_string());
-        } else {
-            self.out.push_str(&behind);
-        }
-    }
-
-    /// Inserts the number of elements before those that are shown, as the end of the text may be
-    /// cut off.
-    fn count_before(&mut self, start: usize, count: &str) {
+    /// Inserts the number of elements before those that are shown, as a client may cut the end of the text off.
+    fn count(&mut self, start: usize, count: &str) {
         self.out.insert_str(start, &format!("({count}) "));
     }
 
@@ -249,12 +234,11 @@ impl Writer<'_> {
             self.out.push_str(", ...");
         }
         self.out.push(close);
+        let is_whole = shown == collection.len && !self.full();
         if collection.more {
-            self.count_before(start, &format!("more than {}", collection.len));
-        } else if shown < collection.len || self.full() {
-            self.count_before(start, &collection.len.to_string());
-        } else {
-            self.count(start, collection.len, depth);
+            self.count(start, &format!("more than {}", collection.len));
+        } else if !is_whole || (depth == 0 && collection.len > 0) {
+            self.count(start, &collection.len.to_string());
         }
         Ok(())
     }

@@ -118,28 +118,28 @@ const ROWS: &[(&str, &str)] = &[
         "(100000) {0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, ...}",
     ),
     ("nothing", "{}"),
-    ("strings", "{\"one\", \"two\"} (2)"),
-    ("bits", "{true, false, true} (3)"),
+    ("strings", "(2) {\"one\", \"two\"}"),
+    ("bits", "(3) {true, false, true}"),
     ("many_bits[3]", "true"),
     ("many_bits[999]", "false"),
     ("triple", "{1, 2, 3}"),
     ("zeros", "{}"),
-    ("deque", "{2, 3} (2)"),
+    ("deque", "(2) {2, 3}"),
     (
         "long_deque",
         "(1010) {-9, -8, -7, -6, -5, -4, -3, -2, -1, 0, 0, 1, 2, 3, 4, 5, ...}",
     ),
     ("long_deque[1009]", "999"),
-    ("deque_texts", "{\"d\", \"e\"} (2)"),
-    ("span", "{10, 15, 20} (3)"),
-    ("fixed", "{1, 2, 3} (3)"),
-    ("initial", "{4, 5, 6} (3)"),
+    ("deque_texts", "(2) {\"d\", \"e\"}"),
+    ("span", "(3) {10, 15, 20}"),
+    ("fixed", "(3) {1, 2, 3}"),
+    ("initial", "(3) {4, 5, 6}"),
     ("set_bits", "0b1000000101"),
     ("no_bits", "0b"),
-    ("stack", "{1, 2} (2)"),
-    ("queue", "{3} (1)"),
-    ("heap", "{9, 1} (2)"),
-    ("points", "{{x = 1, y = 2}, {x = 3, y = 4}} (2)"),
+    ("stack", "(2) {1, 2}"),
+    ("queue", "(1) {3}"),
+    ("heap", "(2) {9, 1}"),
+    ("points", "(2) {{x = 1, y = 2}, {x = 3, y = 4}}"),
 ];
 
 fn many_bits(program: &mut Program) {
@@ -149,11 +149,11 @@ fn many_bits(program: &mut Program) {
 }
 
 const NODES: &[(&str, &str)] = &[
-    ("list", "{1, 2, 3} (3)"),
+    ("list", "(3) {1, 2, 3}"),
     ("no_list", "{}"),
-    ("list_texts", "{\"l\"} (1)"),
-    ("forward", "{97 'a', 98 'b'} (2)"),
-    ("forward_wide", "{1.5} (1)"),
+    ("list_texts", "(1) {\"l\"}"),
+    ("forward", "(2) {97 'a', 98 'b'}"),
+    ("forward_wide", "(1) {1.5}"),
     (
         "long_forward",
         "(more than 65536) {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, ...}",
@@ -163,21 +163,21 @@ const NODES: &[(&str, &str)] = &[
         "long_forward[70000]",
         "error: the container ends before element 70000",
     ),
-    ("map", "{1: \"one\", 2: \"two\"} (2)"),
+    ("map", "(2) {1: \"one\", 2: \"two\"}"),
     ("no_map", "{}"),
-    ("nested", "{\"k\": {1, 2}} (1)"),
-    ("multi", "{97 'a': 1, 97 'a': 2} (2)"),
-    ("set", "{\"a\", \"b\"} (2)"),
-    ("multiset", "{1, 3, 3} (3)"),
-    ("set_chars", "{120 'x'} (1)"),
-    ("set_wide", "{2.5} (1)"),
-    ("table", "{\"k\": 11} (1)"),
+    ("nested", "(1) {\"k\": {1, 2}}"),
+    ("multi", "(2) {97 'a': 1, 97 'a': 2}"),
+    ("set", "(2) {\"a\", \"b\"}"),
+    ("multiset", "(3) {1, 3, 3}"),
+    ("set_chars", "(1) {120 'x'}"),
+    ("set_wide", "(1) {2.5}"),
+    ("table", "(1) {\"k\": 11}"),
     ("no_table", "{}"),
     ("large_table", "~, ...}"),
-    ("hash_set", "{5} (1)"),
-    ("hash_chars", "{99 'c'} (1)"),
-    ("multi_table", "{1: 120 'x', 1: 120 'x'} (2)"),
-    ("multi_set", "{\"m\", \"m\"} (2)"),
+    ("hash_set", "(1) {5}"),
+    ("hash_chars", "(1) {99 'c'}"),
+    ("multi_table", "(2) {1: 120 'x', 1: 120 'x'}"),
+    ("multi_set", "(2) {\"m\", \"m\"}"),
 ];
 
 const OWNERS: &[(&str, &str)] = &[
@@ -307,7 +307,7 @@ const ITERATORS: &[(&str, &str)] = &[
 
 fn opened(program: &mut Program) {
     assert_eq!(program.opened("map"), ["[1] = \"one\"", "[2] = \"two\""]);
-    assert_eq!(program.opened("nested"), ["[\"k\"] = {1, 2} (2)"]);
+    assert_eq!(program.opened("nested"), ["[\"k\"] = (2) {1, 2}"]);
     assert_eq!(program.opened("set"), ["[0] = \"a\"", "[1] = \"b\""]);
     assert_eq!(program.opened("list"), ["[0] = 1", "[1] = 2", "[2] = 3"]);
     assert_eq!(program.opened("bits")[1], "[1] = false");

@@ -123,12 +123,12 @@ fn containers_show_their_elements() {
         let named = program.show("anything");
         let array = format!("{{@\"say \\\"hi\\\"\\n\", @-5, {named}}}");
         for (name, text) in [
-            ("array", format!("{array} (3)")),
-            ("inline_array", format!("{{@-42, {array}}} (2)")),
-            ("alone", "{@2.5} (1)".into()),
+            ("array", format!("(3) {array}")),
+            ("inline_array", format!("(2) {{@-42, {array}}}")),
+            ("alone", "(1) {@2.5}".into()),
             (
                 "map",
-                format!("{{@\"say \\\"hi\\\"\\n\": @YES, @-5: {array}}} (2)"),
+                format!("(2) {{@\"say \\\"hi\\\"\\n\": @YES, @-5: {array}}}"),
             ),
             ("empty_map", "{}".into()),
         ] {

@@ -89,7 +89,7 @@ fn lazies(program: &mut Program) {
         ("lock", "<uninit>"),
         ("lock_forced", "\"forced\""),
         ("lock_poisoned", "<poisoned>"),
-        ("GLOBAL_LAZY", "[1, 2] (2)"),
+        ("GLOBAL_LAZY", "(2) [1, 2]"),
     ]);
 }
 

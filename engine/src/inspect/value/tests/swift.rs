@@ -38,7 +38,7 @@ fn strings_and_arrays_show_their_contents() {
         ("native", "\"a string that is not small\""),
         ("bridged", "<a string that Foundation keeps>"),
         ("wild", "<cannot read 5 bytes of memory at 0x1020>"),
-        ("numbers", "{7, -8, 9} (3)"),
+        ("numbers", "(3) {7, -8, 9}"),
         ("no_numbers", "{}"),
         ("kept_numbers", "<an array that Foundation keeps>"),
         ("words", "<3 elements>"),
