@@ -553,15 +553,16 @@ fn what_an_argument_owns_is_not_compared() {
 
 #[test]
 fn call_that_a_condition_leaves_out_is_not_taken_for_none() {
-    let fixture = Fixture::of("c/loop.c");
-    let ended = |arguments: Value| {
-        let mut client = started(&fixture, &[]);
+    let (fixture, hot) = (Fixture::of("c/loop.c"), Fixture::of("c/travel_hot.c"));
+    let ended_of = |fixture: &Fixture, arguments: Value| {
+        let mut client = started(fixture, &[]);
         let text = trace(&mut client, arguments);
         client.wait_event("terminated");
         text
     };
+    let ended = |arguments: Value| ended_of(&fixture, arguments);
     let never = ended(json!({"function": "body", "condition": "i == 77"}));
-    let text = "body was called, but `i == 77` held at none of its calls: the process ended";
+    let text = "body was called 5 times, but `i == 77` did not hold: the process ended";
     assert_contains(&never, &[text]);
     let few = ended(json!({"function": "body", "hit": 77}));
     assert_contains(
@@ -570,6 +571,13 @@ fn call_that_a_condition_leaves_out_is_not_taken_for_none() {
     );
     let none = ended(json!({"function": "nobody", "condition": "i == 77"}));
     assert_contains(&none, &["nobody was not called: the process ended"]);
+    // Of most calls, the program itself evaluates the condition.
+    let often = ended_of(&hot, json!({"function": "pass", "condition": "by == 77"}));
+    let calls = match cfg!(target_arch = "x86_64") {
+        true => "pass was called 4000 times, but `by == 77` did not hold: ",
+        false => "pass was called at least ",
+    };
+    assert_contains(&often, &[calls]);
 }
 
 #[test]

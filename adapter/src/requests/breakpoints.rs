@@ -125,6 +125,7 @@ fn wanted(
             log_message,
             trace,
             hardware: breakpoint.mode.as_deref() == Some(HARDWARE),
+            ..BreakpointOptions::default()
         },
     }
 }

@@ -15,6 +15,8 @@ pub struct BreakpointOptions {
     pub trace: Option<String>,
     /// Use the processor's debug registers: nothing is written into the code.
     pub hardware: bool,
+    /// Count the hits at which the condition is false, also where the program evaluates it: some 5 ns each.
+    pub counts_passes: bool,
 }
 
 /// The hits at which a breakpoint stops.

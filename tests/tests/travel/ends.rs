@@ -5,7 +5,7 @@ use super::{
     shown, step_back,
 };
 use serde_json::json;
-use stillpoint_tests::Fixture;
+use stillpoint_tests::{DapClient, Fixture};
 
 #[test]
 fn what_is_not_recorded_ends_the_recording_only() {

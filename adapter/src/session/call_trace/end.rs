@@ -29,10 +29,9 @@ pub(super) fn end(session: &mut Session, running: Running, why: &str) {
             let breakpoint = breakpoint.unwrap_or(running.breakpoint);
             let function = &running.wanted.function;
             let head = match &running.wanted.pass {
-                Pass::If(condition) if breakpoint.was_passed => {
-                    format!(
-                        "{function} was called, but `{condition}` held at none of its calls: {why}"
-                    )
+                Pass::If(condition) if breakpoint.passes.0 > 0 => {
+                    let calls = calls(breakpoint.passes);
+                    format!("{function} was called {calls}, but `{condition}` did not hold: {why}")
                 }
                 Pass::Hit(number @ 2..) if breakpoint.verified => {
                     format!("{function} was called fewer than {number} times: {why}")
@@ -55,6 +54,15 @@ pub(super) fn end(session: &mut Session, running: Running, why: &str) {
         }
     };
     session.call_trace = CallTrace::Ended(Ok(traced.text(limit)));
+}
+
+/// Describes how often a function was called: a number, and whether there were no other calls.
+fn calls((number, are_all): (u64, bool)) -> String {
+    match (number, are_all) {
+        (1, true) => "once".to_owned(),
+        (_, true) => format!("{number} times"),
+        (_, false) => format!("at least {number} times"),
+    }
 }
 
 fn of_call(session: &mut Session, mut inside: Inside, why: &str) -> Traced {

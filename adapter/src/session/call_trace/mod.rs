@@ -191,6 +191,7 @@ fn begin(session: &mut Session, wanted: Wanted) -> Result<(), RequestError> {
         options: BreakpointOptions {
             condition,
             hit_condition,
+            counts_passes: true,
             ..BreakpointOptions::default()
         },
     };

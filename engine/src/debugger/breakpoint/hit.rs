@@ -107,8 +107,10 @@ impl Debugger {
             match answer {
                 Ok(true) => {}
                 Ok(false) => {
-                    if let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) {
-                        breakpoint.was_passed = true;
+                    if let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id)
+                        && !is_counting
+                    {
+                        breakpoint.passes.add();
                     }
                     if let Some(addr) = addr
                         && !is_counting

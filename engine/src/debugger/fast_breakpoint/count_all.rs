@@ -66,6 +66,7 @@ impl Debugger {
         let decision = Decision {
             end: end.as_ref(),
             condition: None,
+            passes: None,
         };
         let then = match is_shared {
             true => HitAction::CountAll(&counted),

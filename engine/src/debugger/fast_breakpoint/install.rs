@@ -9,6 +9,7 @@ use crate::expr::Expression;
 use crate::ids::BreakpointId;
 use crate::ids::HitCondition;
 use crate::ids::ThreadId;
+use crate::inferior::Inferior;
 use crate::inferior::displaced::REGION;
 use crate::inferior::jump_patch::install::Refusal;
 pub(crate) use crate::inferior::jump_patch::log_ring::{self, Message, MessagePart};
@@ -20,6 +21,7 @@ use crate::inferior::jump_patch::{JumpPatch, PatchedBreakpoint};
 use crate::inferior::site::Owner;
 use crate::stops::breakpoint::Segment;
 use crate::stops::breakpoint::evaluation::Evaluation;
+use crate::stops::breakpoint::passes::Passes;
 use crate::stops::event::Event;
 use dwarf::LoadAddr;
 
@@ -29,6 +31,38 @@ pub(super) const UNMAPPABLE: &str = "cannot map memory for code near it";
 pub(super) const FULL: &str = "no memory left for code near it";
 /// Why a site keeps its trap until the next attempt.
 const SHARED: &str = "a location is shared with a step or breakpoint";
+
+/// What a breakpoint wants of the code behind a jump.
+struct Asked<'a> {
+    id: BreakpointId,
+    condition: Option<&'a Expression>,
+    /// Where its hits are counted.
+    count: Option<Count>,
+    /// Where the hits are counted at which the condition is false.
+    passes: Option<LoadAddr>,
+}
+
+/// Returns where the program counts the passes of a breakpoint, in memory that the thread maps near an address if there
+/// is none yet; `None`: it cannot.
+fn place_of_passes(
+    passes: &mut Passes,
+    inferior: &mut Inferior,
+    (thread, near): (ThreadId, LoadAddr),
+) -> Option<LoadAddr> {
+    /// A page.
+    const LEN: u64 = 1 << 12;
+    if passes.word().is_none() && Trampoline::can_count_passes(inferior.arch) {
+        let mapped = inferior.map_shared(thread, near, LEN);
+        if let Ok((at, memory)) = mapped {
+            passes.count_in(at, memory);
+        }
+    }
+    let word = passes.word();
+    if word.is_none() {
+        passes.lose();
+    }
+    word
+}
 
 impl Debugger {
     /// Counts a hit of a site with these owners that did not stop; after some of them, what they
@@ -151,6 +185,10 @@ impl Debugger {
                 Err(why) => return Err(why.into()),
             }
         }
+        let passes = self.stops.breakpoints.all.get_mut(&id);
+        let passes = passes.filter(|it| it.options.counts_passes && !is_counting);
+        let passes = passes
+            .and_then(|it| place_of_passes(&mut it.passes, &mut self.inferior, (thread, addr)));
         let arch = self.inferior.arch;
         let mut count = None;
         let mut ready = Vec::new();
@@ -175,7 +213,12 @@ impl Debugger {
             let served = self.served(site);
             let served = served.filter(|served| served.breakpoints[..] == [id]);
             let served = served.ok_or_else(|| Refusal::passing(SHARED))?;
-            let asked = (id, condition, count);
+            let asked = Asked {
+                id,
+                condition,
+                count,
+                passes,
+            };
             ready.push(self.prepare(site, asked, served.end, trace.as_ref())?);
         }
         self.put_ready(thread, addr, ready)
@@ -243,10 +286,16 @@ impl Debugger {
     fn prepare(
         &mut self,
         site: LoadAddr,
-        (id, condition, count): (BreakpointId, Option<&Expression>, Option<Count>),
+        asked: Asked<'_>,
         is_for_end: bool,
         trace: Option<&SiteTrace>,
     ) -> Result<JumpPatch, Refusal> {
+        let Asked {
+            id,
+            condition,
+            count,
+            passes,
+        } = asked;
         let window = self.free_window_at(site)?;
         let end = self.compiled_end().filter(|_| is_for_end).transpose()?;
         let condition = self.compiled_condition(site, id, condition)?;
@@ -278,6 +327,7 @@ impl Debugger {
         let decision = Decision {
             end: end.as_ref(),
             condition: condition.as_ref(),
+            passes,
         };
         let options = breakpoints.options(id).cloned().unwrap_or_default();
         let trampoline = self.build_trampoline(site, &window, decision, then)?;

@@ -66,6 +66,9 @@ pub struct Decision<'a> {
     pub end: Option<&'a Condition>,
     /// The condition of the breakpoint.
     pub condition: Option<&'a Condition>,
+    /// The address of a word that counts the hits at which the condition is false; see
+    /// [`Trampoline::can_count_passes`].
+    pub passes: Option<LoadAddr>,
 }
 
 impl<'a> Decision<'a> {
@@ -79,7 +82,7 @@ impl<'a> From<Option<&'a Condition>> for Decision<'a> {
     fn from(condition: Option<&'a Condition>) -> Self {
         Self {
             condition,
-            end: None,
+            ..Self::default()
         }
     }
 }
@@ -301,6 +304,11 @@ impl Trampoline {
 
     /// Returns whether [`HitAction::CountAll`] is there for an instruction set.
     pub fn can_count_all(arch: Arch) -> bool {
+        arch == Arch::X86_64
+    }
+
+    /// Returns whether trampolines of an instruction set can count the hits at which a condition is false.
+    pub fn can_count_passes(arch: Arch) -> bool {
         arch == Arch::X86_64
     }
 

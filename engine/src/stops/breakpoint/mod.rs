@@ -18,6 +18,7 @@ pub(crate) mod names;
 pub(crate) mod new_images;
 mod other_paths;
 pub(crate) mod parts;
+pub(crate) mod passes;
 pub(crate) mod pattern;
 pub(crate) mod problem;
 pub(crate) mod resolve;
@@ -49,6 +50,7 @@ pub use problem::ProblemKind;
 use dwarf::{Language, LoadAddr, SourceLocation};
 use function::Named;
 use names::Names;
+use passes::Passes;
 use pattern::Pattern;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -114,8 +116,9 @@ pub struct BreakpointInfo {
     pub place: Option<ResolvedLocation>,
     /// The number of its locations.
     pub bound_addresses: usize,
-    /// Whether it was reached while its condition was false.
-    pub was_passed: bool,
+    /// How often it was reached while its condition was false, and whether these are all: a program on AArch64 that
+    /// evaluates the condition does not count. Without [`BreakpointOptions::counts_passes`], no program does.
+    pub passes: (u64, bool),
     /// Whether no loaded module has the names that its condition, message or query mentions.
     pub lacks_names: bool,
 }
@@ -186,8 +189,8 @@ pub(crate) struct Breakpoint {
     hits: u64,
     /// The hits at which its condition could not be evaluated.
     failed_hits: u64,
-    /// Whether it was reached while its condition was false.
-    pub(crate) was_passed: bool,
+    /// How often it was reached while its condition was false.
+    pub(crate) passes: Passes,
     /// Whether it has stopped once, as its hit condition demands.
     pub(crate) spent: bool,
     pub(crate) bound: Vec<BoundLocation>,
@@ -225,7 +228,7 @@ impl Breakpoint {
             names: Names::default(),
             hits: 0,
             failed_hits: 0,
-            was_passed: false,
+            passes: Passes::default(),
             spent: false,
             bound: Vec::new(),
             is_bound_for_counts: false,
@@ -247,7 +250,7 @@ impl Breakpoint {
     fn set_options(&mut self, options: BreakpointOptions) {
         self.options = options;
         self.hits = 0;
-        self.was_passed = false;
+        self.passes = Passes::default();
         self.spent = false;
         self.evaluations = Evaluations::default();
         self.left_out.clear();
@@ -427,7 +430,7 @@ impl Breakpoint {
             }),
             bound_addresses: self.bound.len() - self.lacking.len().min(self.bound.len()),
             lacks_names: matches!(self.names, Names::Unknown(_)),
-            was_passed: self.was_passed,
+            passes: self.passes.count(),
         }
     }
 }
@@ -495,6 +498,7 @@ impl Breakpoints {
             breakpoint.exits.clear();
             breakpoint.lacking.clear();
             breakpoint.left_out.clear();
+            breakpoint.passes.leave_program();
             breakpoint.pending = Some(NO_LOCATION_YET.into());
         }
         ended

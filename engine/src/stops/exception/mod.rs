@@ -325,7 +325,7 @@ impl Exceptions {
             is_in_program: false,
             place: None,
             bound_addresses: places,
-            was_passed: false,
+            passes: (0, true),
             lacks_names: false,
         })
     }

@@ -449,6 +449,7 @@ pub fn build(
     };
     let mut used: BTreeSet<u16> = BTreeSet::new();
     used.extend(conditions().flat_map(Condition::clobbers).map(|it| it.0));
+    used.extend(decision.passes.map(|_| COUNTING[0].0));
     if let Some(count_all) = count_all {
         used.extend(count_all.clobbers().map(|it| it.0));
     }
@@ -606,6 +607,10 @@ pub fn build(
     it.restore_vectors()?;
     let deopts = it.asm.instructions().len();
     it.asm.int3()?;
+    if decision.passes.is_some() {
+        // The debugger has evaluated the condition.
+        it.asm.jmp(leave)?;
+    }
     it.asm.set_label(&mut no)?;
     if let Some((tracing, values)) = traced
         && let Moment::Enter(frame) = tracing.moment
@@ -619,6 +624,13 @@ pub fn build(
     it.restore_vectors()?;
     it.asm.nop()?;
     it.evaluating();
+    if let Some(at) = decision.passes {
+        it.asm.mov(rax, at.0)?;
+        it.asm.lock().inc(qword_ptr(rax))?;
+        it.evaluating();
+        it.asm.nop()?;
+        it.mark(TrampolineState::Committing);
+    }
     it.asm.set_label(&mut leave)?;
     let kept = it.kept;
     it.kept.vectors = false;

@@ -381,6 +381,16 @@ fn relocated_instructions_behave_the_same() {
             assert_eq!(with.seen, alone.seen, "{name}: {text}");
             assert_eq!(with.traps, usize::from(holds), "{name}: {text}");
             assert_eq!(with.is_evaluated_outside, holds, "{name}: {text}");
+            let passes = 6u64;
+            let decision = Decision {
+                passes: Some(LoadAddr(&raw const passes as u64)),
+                ..Decision::from(Some(&condition))
+            };
+            let counting = run_decided(&machine, code, Some((decision, HitAction::Stop)));
+            assert_eq!(counting.seen, alone.seen, "{name}: {text}");
+            assert_eq!(counting.traps, usize::from(holds), "{name}: {text}");
+            let counted = read_word(LoadAddr(&raw const passes as u64));
+            assert_eq!(counted, 7 - u64::from(holds), "{name}: {text}");
         }
     }
 }
@@ -456,6 +466,7 @@ fn end_is_recognised_before_a_hit_is_counted() {
             let decide = |condition| Decision {
                 end: Some(&end),
                 condition,
+                passes: None,
             };
             let is_end = usize::from(differs.is_none());
             let then = HitAction::Count(Count { at, hit });
@@ -526,6 +537,7 @@ fn hits_of_several_breakpoints_are_counted_or_none() {
         let decision = Decision {
             end: Some(&end),
             condition: None,
+            passes: None,
         };
         let pass = |all: &[Counted]| {
             let with = run_decided(&machine, code, Some((decision, HitAction::CountAll(all))));
@@ -700,6 +712,7 @@ fn every_instruction_has_a_state() {
         let decision = Decision {
             end: Some(&holds),
             condition: Some(&holds),
+            passes: None,
         };
         let trampoline = super::trampoline::build(Place::new(start, site), &window, decision, then);
         let trampoline = trampoline.expect("a trampoline");
