@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use stillpoint_tests::{DapClient, Fixture};
+use stillpoint_tests::{DapClient, Fixture, patience};
 
 const SOURCE: &str = "c/record/threads/stored.c";
 
@@ -290,13 +290,17 @@ fn saved_recording_from_a_stop_on_asks_for_times_as_before() {
     client.disconnect();
 }
 
-/// Returns whether each thread of a stopped process is about to make a system call that waits.
+fn number_of_threads(pid: i32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
+}
+
+/// Returns whether each thread of a process makes a system call that waits, or is about to make it.
 fn are_waiting(pid: i32) -> bool {
     const CALLS: [i64; 2] = [libc::SYS_read, libc::SYS_futex];
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the process");
     let mut calls = tasks.map(|task| {
         let task = task.expect("a thread").path();
-        fs::read_to_string(task.join("syscall")).expect("its call")
+        fs::read_to_string(task.join("syscall")).unwrap_or_default()
     });
     calls.all(|call| {
         let number = call.split(' ').next().and_then(|it| it.parse().ok());
@@ -321,9 +325,12 @@ fn pause_while_all_threads_wait_is_saved() {
         });
         live.launch(&fixture, settings);
         live.configure();
+        let pid = live.debuggee_pid();
         live.pause();
-        while threads(&mut live).len() < count || !are_waiting(live.debuggee_pid()) {
+        while threads(&mut live).len() < count || !are_waiting(pid) {
             live.continue_();
+            // Each pause may end a call that is about to wait: the threads are left alone until they do.
+            patience::becomes(|| number_of_threads(pid) == count && are_waiting(pid));
             live.pause();
         }
         let all = threads(&mut live);
