@@ -43,7 +43,7 @@ pub use images::modules::ModuleInfo;
 pub use inferior::jump_patch::Coverage;
 pub use inferior::{Follow, FollowFork, Handover};
 pub use inspect::value::{
-    Child, ChildBatch, ChildFilter, Limits, Named, Numbers, Objects, Presentation, Value,
+    Child, ChildBatch, ChildFilter, Limits, Named, Numbers, Objects, Pointees, Presentation, Value,
 };
 pub use inspect::{language, value, visualize};
 pub use os::{CoreFile, Mapping, OpenStdio, RecordingState, Waker};

@@ -21,12 +21,12 @@ fn variables_show_the_dynamic_class_at_the_first_stop() {
     each(|client| {
         let locals = client.local_variables();
         for (name, class, member, value) in [
-            ("circle", "(Circle)", "radius", "3"),
-            ("quiet", "(Quiet)", "quiet", "6"),
-            ("kept", "(Kept)", "kept", "7"),
-            ("named", "(Kept)", "kept", "7"),
-            ("sides", "(Sides)", "id", "10"),
-            ("local", "::Local)", "local", "11"),
+            ("circle", "→ Circle {", "radius", "3"),
+            ("quiet", "→ Quiet {", "quiet", "6"),
+            ("kept", "→ Kept {", "kept", "7"),
+            ("named", "→ Kept {", "kept", "7"),
+            ("sides", "→ Sides {", "id", "10"),
+            ("local", "::Local {", "local", "11"),
             ("owned", "Circle {", "radius", "3"),
         ] {
             let variable = &locals[name];

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use regex::Regex;
 use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, matrix};
 
@@ -700,4 +701,53 @@ fn what_newer_compilers_write() {
         assert_eq!(parts, [(&"part".to_owned(), &"5".to_owned())]);
         client.disconnect();
     }
+}
+
+#[test]
+fn pointers_show_what_they_point_to() {
+    // The address of the target is behind a pointer in a structure, and not what that points to.
+    const SHOWN: &[(&str, &str)] = &[
+        ("list", "ADDRESS → {value = 1, next = ADDRESS}"),
+        ("&first", "ADDRESS → {value = 1, next = ADDRESS}"),
+        ("first", "{value = 1, next = ADDRESS}"),
+        ("none", "ADDRESS"),
+        ("wild", "ADDRESS"),
+        ("to_number", "ADDRESS → 5"),
+        ("to_pointer", "ADDRESS → ADDRESS"),
+        ("to_row", "ADDRESS → {7, 8, 9}"),
+        ("text", "ADDRESS \"text\""),
+        ("to_text", "ADDRESS → ADDRESS \"text\""),
+        ("to_byte", "ADDRESS"),
+        ("opaque", "ADDRESS"),
+        ("incomplete", "ADDRESS"),
+        ("function", "ADDRESS <twice>"),
+    ];
+    let fixture = Fixture::of("c/pointees.c");
+    let address = Regex::new("0x[0-9a-f]+").expect("a pattern");
+    for pointees in [true, false] {
+        let settings = json!({"pointees": pointees});
+        let mut client = DapClient::stopped_with(&fixture, "end", settings);
+        for (expression, shown) in SHOWN {
+            let value = client.evaluate(expression);
+            let expected = match shown.split_once(" → ") {
+                Some((address, _)) if !pointees => address,
+                _ => shown,
+            };
+            assert_eq!(
+                address.replace_all(&value, "ADDRESS"),
+                expected,
+                "{expression}"
+            );
+        }
+        client.disconnect();
+    }
+    let mut client = DapClient::stopped_with(&fixture, "end", json!({}));
+    let locals = client.local_variables();
+    let shown = locals["list"]["value"].as_str().expect("a text").to_owned();
+    assert!(shown.contains(" → {value = 1"), "{shown}");
+    // Editors offer the whole text for editing.
+    let scope = client.scope("Locals");
+    client.set_child(&scope, "none", &shown);
+    assert_eq!(client.evaluate("none->value"), "1");
+    client.disconnect();
 }

@@ -7,7 +7,7 @@ use crate::protocol::{RawSettings, read_arguments};
 use crate::sources::Flavor;
 use crate::sources::SourceMap;
 use engine::value::scalar::NumberFormat;
-use engine::{Limits, Signal, SignalRule};
+use engine::{Limits, Pointees, Signal, SignalRule};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -32,6 +32,7 @@ pub struct RuntimeSettings {
     disassembly_flavor: Flavor,
     hex: bool,
     past_stops: Option<bool>,
+    pointees: Option<bool>,
 }
 
 /// The settings as the session uses them.
@@ -115,6 +116,11 @@ impl RuntimeSettings {
             "maximum length of the text of a value, in bytes",
         ),
         key("pastStops", "true", "keep earlier stops, to be shown later"),
+        key(
+            "pointees",
+            "true",
+            "pointers of C and C++ show what they point to",
+        ),
         key("signals", "{}", "signal handling by name"),
         key(
             "sourceMap",
@@ -174,6 +180,10 @@ impl RuntimeSettings {
                 numbers: match self.hex {
                     true => NumberFormat::Hex,
                     false => NumberFormat::Natural,
+                },
+                pointees: match self.pointees {
+                    Some(false) => Pointees::Hidden,
+                    Some(true) | None => Pointees::Shown,
                 },
                 ..usual
             },

@@ -25,7 +25,7 @@ use crate::session::describe::{limits_of, present};
 use crate::session::handles::thread_id;
 use crate::session::history::{self, Value};
 use budget::Budget;
-use engine::{FrameKey, Limits, Named, ThreadId};
+use engine::{FrameKey, Limits, Named, Pointees, ThreadId};
 use stack::Style;
 use std::sync::Arc;
 
@@ -219,7 +219,7 @@ fn variable(
 ) -> (ContextVariable, Value) {
     let limits = Limits {
         addresses,
-        pointees: true,
+        pointees: Pointees::Numbered,
         ..limits.clone()
     };
     let (type_name, shown, exact, own) = match &named.value {

@@ -6,7 +6,7 @@ use super::deep::{self, Part};
 use crate::protocol::{ContextFrame, RequestError};
 use crate::session::Session;
 use crate::session::describe::{describe_frame, present};
-use engine::{Frame, FrameKind, Limits, ThreadId};
+use engine::{Frame, FrameKind, Limits, Pointees, ThreadId};
 
 /// Maximum length of the text of a frame's arguments in bytes.
 const MAX_ARGUMENTS_CHARS: usize = 200;
@@ -94,7 +94,7 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
         // The target of a pointer is written as its number.
         depth: 1,
         addresses,
-        pointees: true,
+        pointees: Pointees::Numbered,
         ..session.settings.limits.clone()
     };
     let parameters = session.debugger.parameters(frame.key).ok()?;

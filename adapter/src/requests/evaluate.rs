@@ -6,7 +6,7 @@ use crate::protocol::{
     Capabilities, EvaluateArguments, EvaluateResponse, SetExpressionArguments,
     SetExpressionResponse,
 };
-use crate::requests::variables::changed;
+use crate::requests::variables::{assigned_text, changed};
 use crate::requests::{InThePast, Request};
 use crate::session::RequiredState;
 use crate::session::Session;
@@ -172,9 +172,8 @@ impl Request for SetExpression {
         let frame = frame.map(|id| session.handles.frame(id)).transpose()?;
         let text = arguments.expression.trim();
         let to = session.debugger.evaluate(frame, text, Purpose::Look)?;
-        let value = session
-            .debugger
-            .assign(frame, &to.value, &arguments.value)?;
+        let assigned = assigned_text(&arguments.value);
+        let value = session.debugger.assign(frame, &to.value, assigned)?;
         changed(session, &to.value);
         let mut limits = limits(session, arguments.format.as_ref());
         limits.numbers = to.numbers.unwrap_or(limits.numbers);

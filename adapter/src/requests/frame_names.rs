@@ -4,7 +4,7 @@ use crate::protocol::RequestError;
 use crate::protocol::StackFrameFormat;
 use crate::session::Session;
 use engine::value::scalar::NumberFormat;
-use engine::{Error, Frame, FrameKind, Language, Limits, ModuleInfo, Named};
+use engine::{Error, Frame, FrameKind, Language, Limits, ModuleInfo, Named, Pointees};
 use std::sync::Arc;
 
 /// Formats a frame's name according to `format`.
@@ -48,7 +48,7 @@ fn parameters(
         string: 40,
         depth: 1,
         addresses: true,
-        pointees: false,
+        pointees: Pointees::Hidden,
         numbers: match format.hex {
             Some(true) => NumberFormat::Hex,
             _ => session.settings.limits.numbers,

@@ -7,7 +7,7 @@ use crate::protocol::{
     BreakpointEventBody, BreakpointEventReason, InvalidatedEventBody, RawSettings,
 };
 use crate::sources::SourceMap;
-use engine::{FirstStop, Flavor, Limits};
+use engine::{FirstStop, Flavor, Limits, Pointees};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -48,7 +48,10 @@ impl Default for ActiveSettings {
             statement_steps: false,
             terminate_debuggee: None,
             terminate_limit: Duration::default(),
-            limits: Limits::default(),
+            limits: Limits {
+                pointees: Pointees::Shown,
+                ..Limits::default()
+            },
             flavor: Flavor::default(),
             command_prefix: DEFAULT_PREFIX.to_owned(),
             past_stops: true,

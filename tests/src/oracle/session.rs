@@ -81,7 +81,10 @@ fn stopped(program: &Program) -> DapClient {
     let mut client = DapClient::spawn();
     // Leaks are looked for by ptrace, which the debugger uses.
     let environment = json!({"ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigfpe=0"});
-    client.launch(&program.fixture, json!({"env": environment}));
+    client.launch(
+        &program.fixture,
+        json!({"env": environment, "pointees": false}),
+    );
     client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
     client.set_breakpoints(&program.fixture, &["stop"]);
     client.configure();

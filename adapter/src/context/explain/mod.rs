@@ -15,7 +15,7 @@ use crate::protocol::{
 use crate::session::Session;
 use crate::session::describe::present;
 use crate::session::handles::thread_id;
-use engine::{Frame, Limits, LoadAddr, Purpose, ThreadId, Waiting};
+use engine::{Frame, Limits, LoadAddr, Pointees, Purpose, ThreadId, Waiting};
 use std::collections::BTreeMap;
 
 /// Maximum number of threads examined, and of entries for threads.
@@ -279,7 +279,7 @@ fn used_values(
         elements: 8,
         depth: 2,
         addresses,
-        pointees: true,
+        pointees: Pointees::Numbered,
         ..session.settings.limits.clone()
     };
     let mut values: Vec<UsedValue> = Vec::new();

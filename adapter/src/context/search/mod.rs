@@ -9,7 +9,7 @@ use crate::protocol::{FoundValue, RequestError, SearchArguments, SearchResult};
 use crate::session::Session;
 use crate::session::describe::present;
 use crate::session::handles::thread_id;
-use engine::{FrameKey, Limits, LoadAddr};
+use engine::{FrameKey, Limits, LoadAddr, Pointees};
 use walk::{Part, Walk};
 use wanted::Wanted;
 
@@ -82,7 +82,7 @@ fn describe(session: &mut Session, part: &Part, addresses: bool) -> FoundValue {
         elements: 8,
         depth: 2,
         addresses,
-        pointees: true,
+        pointees: Pointees::Numbered,
         ..session.settings.limits.clone()
     };
     let text = match &part.value {

@@ -5,7 +5,8 @@ use crate::session::Session;
 use crate::session::describe::child_expression;
 use engine::value::scalar::NumberFormat;
 use engine::{
-    Child, ChildBatch, ChildFilter, FrameKey, Limits, LoadAddr, Named, Presentation, Value,
+    Child, ChildBatch, ChildFilter, FrameKey, Limits, LoadAddr, Named, Pointees, Presentation,
+    Value,
 };
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -122,7 +123,7 @@ impl Walk {
             depth: 0,
             numbers: NumberFormat::Natural,
             addresses: true,
-            pointees: false,
+            pointees: Pointees::Hidden,
         };
         while let Some(next) = self.waiting.pop_front() {
             if session.is_cancelled() {

@@ -4,7 +4,7 @@ mod children;
 mod scopes;
 mod set;
 
-pub use set::{SetVariable, changed};
+pub use set::{SetVariable, assigned_text, changed};
 
 pub(super) use set::child_named;
 

@@ -30,7 +30,8 @@ impl Request for SetVariable {
     ) -> Result<SetVariableResponse, RequestError> {
         let container = session.handles.container(arguments.variables_reference)?;
         let (frame, expression, target) = child_named(session, container, &arguments.name)?;
-        let value = session.debugger.assign(frame, &target, &arguments.value)?;
+        let text = assigned_text(&arguments.value);
+        let value = session.debugger.assign(frame, &target, text)?;
         changed(session, &target);
         let limits = limits(session, arguments.format.as_ref());
         let shown = RenderedValue::new(session, frame, expression, value, &limits);
@@ -43,6 +44,14 @@ impl Request for SetVariable {
             memory_reference: shown.memory_reference,
             value_location_reference: shown.value_place,
         })
+    }
+}
+
+/// Returns what a client assigns: it may offer the text of a pointer for editing, with what the pointer points to.
+pub fn assigned_text(text: &str) -> &str {
+    match text.split_once(" → ") {
+        Some((address, _)) if address.starts_with("0x") => address,
+        _ => text,
     }
 }
 

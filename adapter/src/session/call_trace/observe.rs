@@ -5,7 +5,9 @@ use crate::call_trace::{Change, Group, Leaf, Line, Seen, Snapshot, Use, cut, dif
 use crate::session::Session;
 use engine::value::scalar::NumberFormat;
 use engine::value::{ChildPath, Shape};
-use engine::{Child, ChildFilter, Frame, FrameKey, Limits, Named, Objects, ThreadId, Value};
+use engine::{
+    Child, ChildFilter, Frame, FrameKey, Limits, Named, Objects, Pointees, ThreadId, Value,
+};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,7 +54,7 @@ fn limits(numbers: NumberFormat, text: usize) -> Limits {
         depth: 3,
         numbers,
         addresses: false,
-        pointees: true,
+        pointees: Pointees::Numbered,
     }
 }
 
@@ -80,7 +82,7 @@ impl Reading<'_> {
         }
         let limits = Limits {
             addresses: true,
-            pointees: false,
+            pointees: Pointees::Hidden,
             depth: 0,
             ..limits(NumberFormat::Natural, 100)
         };

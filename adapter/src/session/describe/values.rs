@@ -8,7 +8,7 @@ use crate::protocol::{
 use crate::session::Session;
 use crate::session::handles::{Container, Opened};
 use engine::value::scalar::NumberFormat;
-use engine::{FrameKey, Limits, Presentation, Value};
+use engine::{FrameKey, Limits, Pointees, Presentation, Value};
 use std::sync::Arc;
 
 /// Maximum number of indexed children per response for a client without paging; more are divided
@@ -31,7 +31,11 @@ pub fn limits(session: &Session, format: Option<&ValueFormat>) -> Limits {
             _ => session.settings.limits.numbers,
         },
         addresses: format.and_then(|format| format.addresses).unwrap_or(true),
-        pointees: format.and_then(|format| format.pointees).unwrap_or(false),
+        pointees: match format.and_then(|format| format.pointees) {
+            Some(true) => Pointees::Numbered,
+            Some(false) => Pointees::Hidden,
+            None => session.settings.limits.pointees,
+        },
         ..usual
     }
 }
@@ -153,8 +157,8 @@ impl RenderedValue {
             memory,
             function,
         } = match limits.pointees {
-            true => present(session, &value, limits),
-            false => session.debugger.present(&value, limits),
+            Pointees::Numbered => present(session, &value, limits),
+            Pointees::Hidden | Pointees::Shown => session.debugger.present(&value, limits),
         };
         let variables_reference = match named.saturating_add(indexed) {
             0 => 0,

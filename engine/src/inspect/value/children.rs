@@ -7,7 +7,8 @@ use super::numbers::Numbers;
 use super::types::DwarfTy;
 use super::whole_object::WholeObject;
 use super::{
-    Child, ChildPath, Limits, PointerKind, Shape, Target, Ty, Value, ValueLocation, present,
+    Child, ChildPath, Limits, Pointees, PointerKind, Shape, Target, Ty, Value, ValueLocation,
+    present,
 };
 use crate::ids::error::Error;
 use crate::inspect::visualize::{self, Collection, CollectionKind, Item, View, objc};
@@ -33,7 +34,7 @@ const KEY: Limits = Limits {
     depth: 2,
     numbers: super::scalar::NumberFormat::Natural,
     addresses: true,
-    pointees: false,
+    pointees: Pointees::Hidden,
 };
 
 /// A selection of children.

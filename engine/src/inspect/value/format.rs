@@ -9,7 +9,9 @@ use super::objects::{Called, Objects};
 use super::scalar::{self, Int, ScalarKind};
 use super::synthetic;
 use super::types::DwarfTy;
-use super::{Limits, PointerKind, Presentation, Shape, Target, Ty, Value, ValueLocation, text};
+use super::{
+    Limits, Pointees, PointerKind, Presentation, Shape, Target, Ty, Value, ValueLocation, text,
+};
 use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::inspect::abi::MemberPointer;
@@ -42,7 +44,7 @@ fn written(
     let mut writer = Writer {
         target,
         limits,
-        objects: objects.filter(|_| limits.pointees),
+        objects: objects.filter(|_| limits.pointees == Pointees::Numbered),
         behind_pointer: false,
         // Most values are numbers.
         out: String::with_capacity(24),
@@ -273,7 +275,9 @@ impl Writer<'_> {
                 }
                 if value.ty.language() != Language::Rust {
                     self.pointed_text(addr, &of);
-                    self.pointed_class(addr, of);
+                    if depth > 0 || self.behind_pointer || !self.pointee(addr, &of) {
+                        self.pointed_class(addr, of);
+                    }
                 }
             }
             Shape::MemberPointer(is_function) => self.member_pointer(value, is_function)?,
@@ -372,6 +376,30 @@ impl Writer<'_> {
             }
         }
         true
+    }
+
+    /// Writes the target of a pointer that is shown by itself, if targets are shown. Returns whether it has: characters,
+    /// code, and what cannot be read or is not known are not shown.
+    fn pointee(&mut self, addr: LoadAddr, of: &Ty) -> bool {
+        let is_known = match of.shape() {
+            Shape::Void | Shape::Function | Shape::Text => false,
+            Shape::Scalar(it) => !it.is_narrow_character() && it.kind != ScalarKind::Utf,
+            Shape::Composite(ty) => ty.composite().is_some_and(|it| !it.declaration),
+            _ => true,
+        };
+        if self.limits.pointees != Pointees::Shown || !is_known || addr.0 == 0 {
+            return false;
+        }
+        let start = self.out.len();
+        self.out.push_str(" → ");
+        let pointee = Value::new(of.clone(), ValueLocation::Memory(addr, None));
+        self.behind_pointer = true;
+        let outcome = self.value(&visualize::in_truth(self.target, pointee), 1);
+        self.behind_pointer = false;
+        if outcome.is_err() {
+            self.out.truncate(start);
+        }
+        outcome.is_ok()
     }
 
     /// Writes the dynamic class of the object that a base pointer points to.

@@ -104,8 +104,20 @@ pub struct Limits {
     pub numbers: scalar::NumberFormat,
     /// Whether addresses are shown; otherwise `0x…`, which is the same in every run.
     pub addresses: bool,
-    /// Whether pointers show the number of their target, and the target.
-    pub pointees: bool,
+    /// What pointers show of their targets.
+    pub pointees: Pointees,
+}
+
+/// What a pointer of C, C++ or Rust shows of its target in its text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Pointees {
+    /// Nothing but what tells pointers apart: strings, names of functions, classes of objects.
+    #[default]
+    Hidden,
+    /// A pointer of C or C++ that is shown by itself: the target, behind the address.
+    Shown,
+    /// The number of the target, and the target once.
+    Numbered,
 }
 
 impl Default for Limits {
@@ -117,7 +129,7 @@ impl Default for Limits {
             depth: 3,
             numbers: scalar::NumberFormat::Natural,
             addresses: true,
-            pointees: false,
+            pointees: Pointees::Hidden,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{composite, innermost, missing, number_in, only};
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
-use crate::inspect::value::{Limits, Target, Ty, Value, members, present};
+use crate::inspect::value::{Limits, Pointees, Target, Ty, Value, members, present};
 use crate::inspect::visualize::{View, calendar, word};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(super) fn range(target: &dyn Target, value: &Value) -> Result<View, Error> {
         depth: 1,
         numbers: crate::inspect::value::scalar::NumberFormat::Natural,
         addresses: true,
-        pointees: false,
+        pointees: Pointees::Hidden,
     };
     let name = value.ty.name();
     let inclusive = matches!(
