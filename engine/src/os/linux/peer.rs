@@ -79,7 +79,7 @@ fn written(address: SocketAddr, mapped: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{Shutdown, TcpListener, TcpStream};
 
     const TABLE: &str = "\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -120,7 +120,8 @@ mod tests {
             let client = TcpStream::connect(there).unwrap();
             let (_accepted, peer) = listener.accept().unwrap();
             assert_eq!(user_of_peer(there, peer), Some(us), "{address}");
-            drop(client);
+            // A process that another test has just forked may have it open, too.
+            client.shutdown(Shutdown::Both).unwrap();
             assert_eq!(user_of_peer(there, peer), None, "{address}");
         }
     }
