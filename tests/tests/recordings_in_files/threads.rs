@@ -370,3 +370,41 @@ fn pause_while_all_threads_wait_is_saved() {
         client.disconnect();
     }
 }
+
+/// Snapshots may be of a thread whose call was interrupted, and is made again.
+#[test]
+fn snapshots_in_interrupted_calls_are_saved() {
+    let fixture = Fixture::of("c/record/reader.c");
+    let (folder, file) = place_for_file();
+    let path = folder.path().join("input");
+    mkfifo(&path, Mode::S_IRWXU).expect("a FIFO");
+    let input = OpenOptions::new().read(true).write(true).open(&path);
+    let mut input = input.expect("the FIFO");
+    let mut live = DapClient::spawn();
+    let settings = json!({"record": true, "stdio": [path, null, null]});
+    live.launch(&fixture, settings);
+    live.configure();
+    let pid = live.debuggee_pid();
+    live.pause();
+    // Behind that of the start.
+    while !shown(&mut live, ":recording").is_ok_and(|it| it.contains(" and 4 snapshots")) {
+        live.continue_();
+        patience::becomes(|| are_waiting(pid));
+        live.pause();
+    }
+    input.write_all(b"A").expect("the FIFO");
+    live.set_breakpoints(&fixture, &["end"]);
+    live.continue_();
+    live.expect_stopped("breakpoint");
+    let save = format!(":recording save {}", file.display());
+    shown(&mut live, &save).expect("a file");
+    live.disconnect();
+
+    let (mut client, _) = opened(&file, json!({}), &["end of recording"]);
+    client.set_function_breakpoints(&["hear"]);
+    go(&mut client, "reverseContinue", &["function breakpoint"]);
+    assert_eq!(client.evaluate("byte"), "65 'A'");
+    go(&mut client, "continue", &["end of recording"]);
+    assert_eq!(client.evaluate("heard"), "65");
+    client.disconnect();
+}

@@ -365,10 +365,8 @@ pub fn is_of_instruction(signal: i32, info: Option<&[u8; SIGNAL_BYTES]>) -> bool
 }
 
 /// Writes a state to a stopped thread. It may stand at the start of a system call: the kernel must not make
-/// one, with the arguments that the registers then seem to have.
+/// one, with the arguments that the registers then seem to have. A call that was interrupted is made again.
 pub fn restore(thread: ThreadId, state: &State) {
-    let mut registers = state.registers;
-    registers.set_number(-1);
-    registers.write(thread);
+    state.registers.at_event().write(thread);
     ptrace::write_register_bytes(thread, NT_X86_XSTATE, &state.extended);
 }

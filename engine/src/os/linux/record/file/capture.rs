@@ -3,7 +3,6 @@
 use super::super::super::{procfs, ptrace};
 use super::super::buffer;
 use super::super::log::State;
-use super::super::registers::Registers;
 use super::super::signals;
 use super::super::threads::copied::Copied;
 use super::super::tracee::{Tracee, gone};
@@ -86,7 +85,8 @@ pub fn capture(
         pages,
         layout,
         thread: State {
-            registers: at_rest(registers),
+            // Where a call was interrupted, the thread makes it again.
+            registers: registers.at_event(),
             ..extended
         },
         mask,
@@ -99,12 +99,6 @@ pub fn capture(
         () => "the state of a thread is not known",
     };
     Err(SaveError::Other(why.to_owned()))
-}
-
-/// The thread is in no system call.
-fn at_rest(mut registers: Registers) -> Registers {
-    registers.set_number(-1);
-    registers
 }
 
 /// Parses a line of `/proc/PID/maps`.
