@@ -199,6 +199,29 @@ fn a_called_function_leaves_the_other_threads() {
     assert_eq!(client.output("stdout"), "15 60 1\n");
 }
 
+/// The recorder has answered the last call of the other thread, which has not left it.
+#[test]
+fn threads_that_have_given_way_call_functions() {
+    let fixture = Fixture::of("c/record/threads/yields.c");
+    let mut client = recorded(&fixture, "alone");
+    for is_past in [false, true] {
+        for thread in thread_ids(&mut client) {
+            client.select_thread(thread);
+            assert_eq!(client.evaluate("(int)toupper('b')"), "66", "{is_past}");
+        }
+        if !is_past {
+            client.set_breakpoints(&fixture, &["alone", "join"]);
+            client.continue_to(&fixture, "join");
+            let event = reverse(&mut client);
+            select(&mut client, &event);
+            client.expect_line(&fixture, "alone");
+        }
+    }
+    return_to_present(&mut client);
+    client.set_breakpoints(&fixture, &[]);
+    assert_eq!(run_to_end(&mut client), 0);
+}
+
 fn pc(client: &mut DapClient) -> u64 {
     let frame = client.top_frame();
     let text = frame["instructionPointerReference"].as_str();

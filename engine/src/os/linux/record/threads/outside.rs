@@ -1,6 +1,6 @@
-//! Threads that are stopped at the start of a system call, as those which wait are: there they can make no other
-//! calls, which copies of the process need. So such a thread leaves its call, which the kernel skips, and comes to
-//! the start of it again.
+//! Threads that are stopped at the start of a system call, as those which wait are, and those whose call was answered
+//! before another thread ran: there they can make no other calls, which copies of the process need. So such a thread
+//! leaves its call, which the kernel skips, and comes to the start of a call again.
 
 use super::super::registers::Registers;
 use super::super::scratch;
@@ -14,7 +14,8 @@ use std::io;
 const CALL: [u8; 2] = [0x0f, 0x05];
 
 /// Acts while a stopped thread is outside of the system call that it is about to make, with the registers that it has
-/// at its start. Afterwards it is about to make the call again. A thread that is not in a call stays where it is.
+/// at its start. Afterwards it is about to make the call again, or to leave it, if it was answered. A thread that is not
+/// in a call stays where it is.
 /// The other threads of the process are stopped.
 ///
 /// # Errors
@@ -24,8 +25,7 @@ pub fn outside_call<T>(thread: ThreadId, act: impl FnOnce() -> io::Result<T>) ->
     let stop = ptrace::signal_info(thread);
     let info = stop.and_then(|stop| signal::decode_info(&stop));
     let is_filtered = info.is_some_and(|info| info.code >> 8 == libc::PTRACE_EVENT_SECCOMP);
-    // A call that was answered has no number: the kernel skips it.
-    if !is_filtered || registers.number() < 0 {
+    if !is_filtered {
         return act();
     }
     let tracee = Tracee::new(thread.0)?;
@@ -41,6 +41,10 @@ pub fn outside_call<T>(thread: ThreadId, act: impl FnOnce() -> io::Result<T>) ->
     let room = tracee.read(scratch::ROOM, CALL.len());
     tracee.write(scratch::ROOM, &CALL)?;
     let mut again = registers;
+    if registers.number() < 0 {
+        // A call that was answered has no number. Any call stops at its start.
+        again.set_number(libc::SYS_gettid);
+    }
     again.make_call_at(scratch::ROOM);
     again.write(thread);
     let came = missed.run(thread, Stop::Call);
