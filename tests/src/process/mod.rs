@@ -180,6 +180,12 @@ impl Debuggee {
         self.read_line();
     }
 
+    /// Like [`Debuggee::expect_running`]; returns whether the lines come.
+    pub fn is_running(&self) -> bool {
+        while self.lines.try_recv().is_ok() {}
+        (0..2).all(|_| patience::receive(&self.lines).is_ok())
+    }
+
     /// Kills it with a signal and returns its exit status.
     pub fn kill(&mut self, signal: Signal) -> ExitStatus {
         send_signal(self.pid(), signal);
