@@ -76,6 +76,31 @@ fn null_pointers_have_no_text() {
 }
 
 #[test]
+fn keys_with_texts_among_other_parts_are_told_apart() {
+    let fixture = Fixture::of("rust/trace_keys.rs");
+    let program = fixture.program.to_str().expect("UTF-8");
+    for (key, values) in [
+        ("*named", 10),
+        ("pair", 10),
+        ("*item", 10),
+        ("*result", 10),
+        ("alone", 2),
+    ] {
+        let query = format!("count() by {key}");
+        let (code, shown, errors) = output(&["trace_keys::look", &query, "--", program]);
+        assert_eq!((code, errors.as_str()), (Some(0), ""), "{shown}");
+        let each = format!(" {}", 100 / values);
+        let rows = shown.lines().filter(|it| it.ends_with(&each));
+        assert_eq!(rows.count(), values, "{key}: {shown}");
+        assert_eq!(
+            shown.contains("evaluated by the debugger"),
+            values > 2,
+            "{key}: {shown}"
+        );
+    }
+}
+
+#[test]
 fn timed_calls_make_no_stop_for_their_arguments() {
     let fixture = Fixture::of("cpp/timed_arguments.cpp");
     let program = fixture.program.to_str().expect("UTF-8");

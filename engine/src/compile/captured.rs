@@ -188,6 +188,21 @@ impl Captured {
         self.own_bytes() + self.blocks.iter().map(Block::least).sum::<usize>()
     }
 
+    /// Returns whether the value is a text, or a container of contiguous elements, or refers to one: its other bytes only
+    /// say where that is.
+    pub(super) fn is_one_row(&self) -> bool {
+        let mut ty = self.ty.clone();
+        for _ in 0..DEEPEST {
+            ty = match ty.shape() {
+                Shape::Text | Shape::Pointer(_, PointerKind::Raw) => return true,
+                Shape::Pointer(of, _) => of,
+                Shape::Composite(class) => return class.visualizer().is_some(),
+                _ => return false,
+            };
+        }
+        false
+    }
+
     /// Returns the number of bytes of the value's own words.
     pub(super) fn own_bytes(&self) -> usize {
         match &self.kept {

@@ -391,12 +391,9 @@ impl Traced {
         for key in table.keys.iter().filter(|it| is_captured(it)) {
             let captured = self.capture(key, calls, scope)?;
             captured.set_room(KEY_TEXT)?;
-            parts.push(KeyPart::of(captured).ok_or_else(|| {
-                NotCompilable::new(format!(
-                    "`{}` is too large for a key in the program",
-                    key.text
-                ))
-            })?);
+            let part = KeyPart::of(captured);
+            let refused = |why| NotCompilable::new(format!("`{}` {why}", key.text));
+            parts.push(part.map_err(refused)?);
         }
         let key_bytes = self.captured[first..].iter().map(Captured::most).sum();
         if key_bytes > MAX_KEY_BYTES {
@@ -478,21 +475,28 @@ impl Traced {
 
 impl KeyPart {
     /// Returns what distinguishes a captured key: not the address of a text or an object.
-    fn of(captured: &Captured) -> Option<KeyPart> {
+    ///
+    /// # Errors
+    /// The program cannot tell such keys apart; why.
+    fn of(captured: &Captured) -> Result<KeyPart, &'static str> {
+        const TOO_LARGE: &str = "is too large for a key in the program";
+        const HAS_PARTS: &str =
+            "has a text or elements besides other parts, which is no key in the program";
         let own = captured.own_bytes();
         let always = |block: &Block| matches!(block.when, BoolExpr::Constant(true));
         match (&captured.kept, &captured.blocks[..]) {
-            (Kept::Words(..) | Kept::Float(..), []) => Some(KeyPart::Words {
+            (Kept::Words(..) | Kept::Float(..), []) => Ok(KeyPart::Words {
                 from: 0,
                 count: own / 8,
             }),
             (Kept::Block, [block]) => match block.extent {
-                Extent::Bytes(size) if always(block) => Some(KeyPart::Words {
+                Extent::Bytes(size) if always(block) => Ok(KeyPart::Words {
                     from: HEAD,
                     count: size.div_ceil(8),
                 }),
-                _ => None,
+                _ => Err(TOO_LARGE),
             },
+            (_, [.., last]) if last.most().is_some() && !captured.is_one_row() => Err(HAS_PARTS),
             (_, [before @ .., last]) if last.most().is_some() => {
                 let mut head = own;
                 for block in before {
@@ -500,12 +504,12 @@ impl KeyPart {
                         Extent::Bytes(size) if always(block) => {
                             head += HEAD + size.next_multiple_of(8);
                         }
-                        _ => return None,
+                        _ => return Err(TOO_LARGE),
                     }
                 }
-                Some(KeyPart::Text { head })
+                Ok(KeyPart::Text { head })
             }
-            _ => None,
+            _ => Err(TOO_LARGE),
         }
     }
 }
