@@ -2,7 +2,7 @@
 
 use super::{opened, place_for_file, record, shown};
 use serde_json::json;
-use stillpoint_tests::{DapClient, Fixture, command};
+use stillpoint_tests::{DapClient, Fixture, command, patience};
 
 #[test]
 fn run_before_a_restart_differs_where_other_bytes_were_read() {
@@ -81,4 +81,31 @@ fn files_of_two_runs_are_compared() {
             .contains("is not a recording")
     );
     client.disconnect();
+}
+
+#[test]
+fn run_that_ends_earlier_stays_at_its_end() {
+    let fixture = Fixture::of("c/record/runs.c");
+    let (folder, short) = place_for_file();
+    let (long, input) = (folder.path().join("long"), folder.path().join("input"));
+    std::fs::write(&input, "text").expect("a file");
+    let mut live = DapClient::spawn();
+    live.launch(&fixture, json!({"record": true, "args": [input]}));
+    live.set_function_breakpoints(&["take"]);
+    live.configure();
+    for file in [&short, &long] {
+        live.expect_stopped("function breakpoint");
+        shown(&mut live, &format!(":recording save {}", file.display())).expect("a file");
+        live.continue_();
+    }
+    live.disconnect();
+    let (sender, ended) = std::sync::mpsc::channel();
+    let mut replay = command();
+    replay.arg("replay").arg(&short).arg("--diff").arg(&long);
+    std::thread::spawn(move || sender.send(replay.output()));
+    let output = patience::receive(&ended).expect("its end");
+    let output = output.expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("  this run   ends here\n"), "{text}");
+    assert!(text.contains("stack\n  #0 take at "), "{text}");
 }

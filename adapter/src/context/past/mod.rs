@@ -3,7 +3,7 @@
 mod runs;
 mod text;
 
-pub use runs::{difference as difference_of_runs, list_of_calls};
+pub use runs::{ENDS_HERE, difference as difference_of_runs, list_of_calls};
 pub use text::{listed, state_of, summary_of, told};
 
 use super::difference::change;

@@ -8,6 +8,9 @@ use engine::os::{CallOfRun, RecordedCall, RunDifference};
 const VARIES: &str = "(not compared: times, random bytes, ids of processes and threads, addresses, and what is written \
                       to memory other than by reading files)";
 
+/// How the difference names this run if it has no call there.
+pub const ENDS_HERE: &str = "  this run   ends here\n";
+
 /// Describes the first difference after so many calls that are the same; `None`: there is none.
 pub fn difference(same: usize, found: Option<&RunDifference>) -> String {
     let Some(found) = found else {
@@ -76,7 +79,7 @@ mod tests {
             shown: None,
             ..found
         };
-        assert!(difference(7, Some(&ended)).contains("this run   ends here"));
+        assert!(difference(7, Some(&ended)).contains(ENDS_HERE));
         assert!(difference(9, None).contains("the 9 system calls of both runs are the same"));
     }
 }

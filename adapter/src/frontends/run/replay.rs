@@ -5,6 +5,7 @@ use super::places::{self, Places};
 use super::report::StopReport;
 use super::{USAGE, print, print_json, print_report, refuse, settings, show_output};
 use crate::client::ClientError;
+use crate::context::past::ENDS_HERE;
 use crate::protocol::{EvaluateArguments, Event, StoppedEventBody, ThreadArguments};
 use crate::requests::{Continue, Evaluate, Launch, NoArguments, PastStops, ReverseContinue};
 use crate::session::past::IN_THE_PAST;
@@ -97,7 +98,10 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
         if !text.contains(" differs\n") || text.contains("is not shown") {
             return Ok(0);
         }
-        stopped = next_stop(driver, options).await?;
+        // Where this run has no such call, it stays where it ends.
+        if !text.contains(ENDS_HERE) {
+            stopped = next_stop(driver, options).await?;
+        }
     }
     print_stop(driver, &stopped, options).await?;
     Ok(0)
