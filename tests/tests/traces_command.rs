@@ -314,6 +314,24 @@ fn an_attached_process_goes_on_after_an_interrupt() {
 }
 
 #[test]
+fn closed_output_ends_a_trace() {
+    let fixture = Fixture::of("c/traces.c");
+    let program = Debuggee::start(&fixture, &["4000000000", "2", "alive"]);
+    program.read_line();
+    let pid = program.pid().to_string();
+    let place = place(&fixture);
+    let mut trace = started(&[
+        "--json", "--every", "0.05", "--pid", &pid, &place, "count()",
+    ]);
+    let mut line = String::new();
+    let mut output = BufReader::new(trace.stdout.take().expect("piped"));
+    output.read_line(&mut line).expect("a line");
+    drop(output);
+    process::wait_for(&mut trace);
+    program.expect_running();
+}
+
+#[test]
 fn mistakes_are_said() {
     let fixture = Fixture::of("c/traces.c");
     let program = fixture.program.to_str().expect("UTF-8");

@@ -67,8 +67,8 @@ pub use thread_state::{Block, SignalData, SignalMask, ThreadState, TrapCause};
 pub use ticks::{nanoseconds_per_tick, ticks};
 pub use unix::{
     Launcher, OpenStdio, ProcessGroup, Shared, Waker, ask_to_end, end_as_interrupted,
-    end_by_interrupt, end_of_wait, end_signal, pass_first_interrupt, prepare, run_behind_front,
-    take_interrupt, was_interrupted,
+    end_by_interrupt, end_of_wait, end_signal, pass_first_interrupt, prepare, request_end,
+    run_behind_front, take_interrupt, was_interrupted,
 };
 
 use crate::ids::error::Error;

@@ -117,7 +117,7 @@ fn programs_that_cannot_be_recorded_run_on() {
     client.disconnect();
     debuggee.expect_running();
     let mut client = super::recorded(&fixture, "round");
-    refused(&mut client, "it is recorded already");
+    refused(&mut client, "the program is recorded already");
     client.disconnect();
 }
 

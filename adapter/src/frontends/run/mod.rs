@@ -284,10 +284,14 @@ fn print_json(value: &Value) {
     print(&format!("{value}\n"));
 }
 
-/// Writes to stdout; ignores errors, so that the program keeps running when the reader is gone.
+/// Writes to stdout. Ends the session as SIGTERM does when nobody reads it any more (`stillpoint trace … | head`); other
+/// errors are ignored.
 fn print(text: &str) {
     let mut stdout = io::stdout().lock();
-    let _ = stdout
+    let written = stdout
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush());
+    if written.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        engine::os::request_end();
+    }
 }

@@ -13,7 +13,7 @@ impl Debugger {
     pub fn begin_recording(&mut self, thread: ThreadId) -> Result<(), Error> {
         let fail = |why: &str| Err(Error::NotRecorded(why.to_owned()));
         if self.is_recorded() {
-            return fail("it is recorded already");
+            return Err(Error::eval("the program is recorded already"));
         }
         self.stopped_thread(thread)?;
         self.put_past_aside();

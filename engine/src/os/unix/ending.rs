@@ -48,6 +48,15 @@ pub fn end_by_interrupt() {
     RECEIVED.store(libc::SIGINT, Ordering::Relaxed);
 }
 
+/// Requests the end of this process as if it had received SIGTERM, once.
+pub fn request_end() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    // SAFETY: integers only.
+    ONCE.call_once(|| unsafe {
+        libc::kill(libc::getpid(), libc::SIGTERM);
+    });
+}
+
 /// Returns the signal that requested the end of this process, if any.
 pub fn end_signal() -> Option<Signal> {
     match RECEIVED.load(Ordering::Relaxed) {

@@ -15,7 +15,7 @@ pub mod waker;
 
 pub use ending::{
     ask_to_end, end_as_interrupted, end_by_interrupt, end_of_wait, end_signal,
-    pass_first_interrupt, take_interrupt, was_interrupted,
+    pass_first_interrupt, request_end, take_interrupt, was_interrupted,
 };
 pub use front::{ProcessGroup, run_behind_front};
 pub use shared::Shared;
