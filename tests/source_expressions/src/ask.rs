@@ -84,7 +84,7 @@ fn once(
 fn converse(program: &Program, statements: &[&Statement], deadline: Instant) -> Session {
     let mut session = Session::default();
     let mut client = DapClient::spawn();
-    let settings = json!({"args": program.arguments, "cwd": program.folder});
+    let settings = json!({"args": program.arguments, "cwd": program.folder, "pointees": false});
     client.launch_program(program.path, settings);
     client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
     let places = set_breakpoints(&mut client, program, statements, &mut session);
