@@ -8,7 +8,7 @@ use engine::os::{CallOfRun, RecordedCall, RunDifference};
 const VARIES: &str = "(not compared: times, random bytes, ids of processes and threads, addresses, and what is written \
                       to memory other than by reading files)";
 
-/// How the difference names this run if it has no call there.
+/// The line of [`difference`] for a run that has ended before the call that differs.
 pub const ENDS_HERE: &str = "  this run   ends here\n";
 
 /// Describes the first difference after so many calls that are the same; `None`: there is none.

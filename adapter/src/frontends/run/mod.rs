@@ -284,7 +284,7 @@ fn print_json(value: &Value) {
     print(&format!("{value}\n"));
 }
 
-/// Writes to stdout. Ends the session as SIGTERM does when nobody reads it any more (`stillpoint trace … | head`); other
+/// Writes to stdout. If the reader has closed the pipe (`stillpoint trace … | head`), the session ends as by SIGTERM. Other
 /// errors are ignored.
 fn print(text: &str) {
     let mut stdout = io::stdout().lock();

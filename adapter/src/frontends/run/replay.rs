@@ -98,7 +98,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
         if !text.contains(" differs\n") || text.contains("is not shown") {
             return Ok(0);
         }
-        // Where this run has no such call, it stays where it ends.
+        // A run without such a call is not moved: the present stop is its end.
         if !text.contains(ENDS_HERE) {
             stopped = next_stop(driver, options).await?;
         }

@@ -32,13 +32,13 @@ pub(super) const FULL: &str = "no memory left for code near it";
 /// Why a site keeps its trap until the next attempt.
 const SHARED: &str = "a location is shared with a step or breakpoint";
 
-/// What a breakpoint wants of the code behind a jump.
+/// The part of a breakpoint that the code behind a jump has to do.
 struct Asked<'a> {
     id: BreakpointId,
     condition: Option<&'a Expression>,
-    /// Where its hits are counted.
+    /// The counter of its hits.
     count: Option<Count>,
-    /// Where the hits are counted at which the condition is false.
+    /// The address of the word that counts hits at which the condition is false.
     passes: Option<LoadAddr>,
 }
 

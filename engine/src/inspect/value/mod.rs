@@ -104,11 +104,11 @@ pub struct Limits {
     pub numbers: scalar::NumberFormat,
     /// Whether addresses are shown; otherwise `0x…`, which is the same in every run.
     pub addresses: bool,
-    /// What pointers show of their targets.
+    /// How much the text of a pointer says of its target.
     pub pointees: Pointees,
 }
 
-/// What a pointer of C, C++ or Rust shows of its target in its text.
+/// How much the text of a pointer says of its target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Pointees {
     /// Nothing but what tells pointers apart: strings, names of functions, classes of objects.

@@ -116,8 +116,8 @@ pub struct BreakpointInfo {
     pub place: Option<ResolvedLocation>,
     /// The number of its locations.
     pub bound_addresses: usize,
-    /// How often it was reached while its condition was false, and whether these are all: a program on AArch64 that
-    /// evaluates the condition does not count. Without [`BreakpointOptions::counts_passes`], no program does.
+    /// The number of hits at which its condition was false, and whether it is complete: code in the program counts such
+    /// hits only on x86-64, and only with [`BreakpointOptions::counts_passes`].
     pub passes: (u64, bool),
     /// Whether no loaded module has the names that its condition, message or query mentions.
     pub lacks_names: bool,
@@ -189,7 +189,7 @@ pub(crate) struct Breakpoint {
     hits: u64,
     /// The hits at which its condition could not be evaluated.
     failed_hits: u64,
-    /// How often it was reached while its condition was false.
+    /// The hits at which its condition was false.
     pub(crate) passes: Passes,
     /// Whether it has stopped once, as its hit condition demands.
     pub(crate) spent: bool,
@@ -515,6 +515,7 @@ impl Breakpoints {
             breakpoint.left_out.clear();
             breakpoint.pending = Some(NO_LOCATION_YET.into());
             breakpoint.hits = 0;
+            breakpoint.passes = Passes::default();
             if std::mem::take(&mut breakpoint.spent) {
                 breakpoint.failure = None;
             }

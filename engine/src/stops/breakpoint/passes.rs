@@ -1,10 +1,10 @@
-//! How often a breakpoint is reached while its condition is false, for those that count it.
+//! Passes of a breakpoint: hits at which its condition is false.
 
 use crate::os::Shared;
 use dwarf::LoadAddr;
 
-/// The passes of a breakpoint: those at which the debugger has evaluated its condition, and those at which the program
-/// has.
+/// The number of passes of a breakpoint. The debugger adds those at which it has evaluated the condition, and code in
+/// the program those at which that code has.
 #[derive(Default)]
 pub(crate) struct Passes {
     /// Seen by the debugger, or counted by a program that has been replaced.
@@ -16,7 +16,7 @@ pub(crate) struct Passes {
 }
 
 impl Passes {
-    /// Counts one that the debugger has seen.
+    /// Counts a pass at which the debugger has evaluated the condition.
     pub fn add(&mut self) {
         self.seen += 1;
     }
@@ -53,6 +53,25 @@ impl Passes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::BreakpointOptions;
+    use crate::stops::breakpoint::{Breakpoints, Spec};
+
+    /// Code in the next process must not add to a word of the process before.
+    #[test]
+    fn restarted_program_does_not_add_to_the_former_word() {
+        let mut all = Breakpoints::default();
+        let spec = Spec::Function("f".to_owned());
+        let (ids, _) = all.replace(Vec::new(), vec![(spec, BreakpointOptions::default())]);
+        let passes = |all: &mut Breakpoints| {
+            let breakpoint = all.all.get_mut(&ids[0]).expect("a breakpoint");
+            std::mem::take(&mut breakpoint.passes)
+        };
+        let mut counted = Passes::default();
+        counted.count_in(LoadAddr(0x1000), Shared::private(8).expect("memory"));
+        all.all.get_mut(&ids[0]).expect("a breakpoint").passes = counted;
+        all.reset_for_restart();
+        assert_eq!(passes(&mut all).word(), None);
+    }
 
     #[test]
     fn passes_of_a_replaced_program_still_count() {

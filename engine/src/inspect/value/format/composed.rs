@@ -195,7 +195,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Inserts the number of elements before those that are shown, as a client may cut the end of the text off.
+    /// Inserts the number of elements in front of the elements: a client may cut off the end of the text.
     fn count(&mut self, start: usize, count: &str) {
         self.out.insert_str(start, &format!("({count}) "));
     }

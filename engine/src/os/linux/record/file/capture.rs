@@ -85,7 +85,7 @@ pub fn capture(
         pages,
         layout,
         thread: State {
-            // Where a call was interrupted, the thread makes it again.
+            // A thread whose call was interrupted is placed before the call.
             registers: registers.at_event(),
             ..extended
         },

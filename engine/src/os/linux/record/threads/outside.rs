@@ -1,6 +1,6 @@
-//! Threads that are stopped at the start of a system call, as those which wait are, and those whose call was answered
-//! before another thread ran: there they can make no other calls, which copies of the process need. So such a thread
-//! leaves its call, which the kernel skips, and comes to the start of a call again.
+//! Threads that are stopped at the start of a system call: threads that wait, and threads whose call was answered before
+//! another thread ran. Such a thread cannot make the call that copies the process. It leaves its own call first, which
+//! the kernel skips, and is brought to the start of a call again afterwards.
 
 use super::super::registers::Registers;
 use super::super::scratch;
