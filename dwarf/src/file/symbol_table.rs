@@ -2,7 +2,7 @@
 
 use crate::file::object::{Format, Image};
 use crate::file::{elf, macho, merged_strings};
-use crate::ids::addr::FileAddr;
+use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::symbol::{Symbol, SymbolKind};
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::ops::Range;
@@ -233,6 +233,19 @@ pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64)
     match &image.format {
         Format::Elf(_) => elf::symbols::function_covering(image, debug, addr),
         Format::MachO(_) => macho::symbols::function_covering(image, debug, addr),
+    }
+}
+
+/// Returns the symbols of code in a range, in no order, by one scan of the unsorted tables: cheaper than
+/// sorting them for a listing of one function. `None` where only the sorted table has all.
+pub(crate) fn code_in(
+    image: &Image,
+    debug: Option<&Image>,
+    range: AddrRange<FileAddr>,
+) -> Option<Vec<Symbol>> {
+    match &image.format {
+        Format::Elf(_) => elf::symbols::code_in(image, debug, range),
+        Format::MachO(_) => None,
     }
 }
 

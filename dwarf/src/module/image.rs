@@ -205,6 +205,17 @@ impl Module {
         self.symbol_table().at(&self.image, addr.0)
     }
 
+    /// Returns the symbols of code in a range, in no order.
+    pub(crate) fn code_symbols_in(&self, range: AddrRange<FileAddr>) -> Vec<Symbol> {
+        if self.symbols.get().is_none()
+            && let Some(symbols) = symbol_table::code_in(&self.image, self.debug_image(), range)
+        {
+            return symbols;
+        }
+        let from = self.symbol_table().functions_from(range.start);
+        from.take_while(|it| it.addr < range.end).collect()
+    }
+
     /// Returns the address of a symbol that the image exports, by its raw name. Unlike
     /// [`Module::symbols_named`] this reads only the dynamic symbols.
     pub fn exported(&self, name: &str) -> Option<FileAddr> {

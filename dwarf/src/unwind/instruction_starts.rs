@@ -10,10 +10,7 @@ impl Module {
     /// line tables.
     pub fn instruction_starts(&self, range: AddrRange<FileAddr>) -> Vec<FileAddr> {
         let mut starts: Vec<FileAddr> = Vec::new();
-        for symbol in self.symbol_table().functions_from(range.start) {
-            if symbol.addr >= range.end {
-                break;
-            }
+        for symbol in self.code_symbols_in(range) {
             starts.push(symbol.addr);
             if symbol.size > 0 {
                 starts.push(symbol.addr + symbol.size);
@@ -43,8 +40,7 @@ impl Module {
     /// Returns the range of the function at an address, with its symbol. Without a symbol it is the
     /// range of the entry of the call frame information.
     pub fn code_at(&self, addr: FileAddr) -> Option<(AddrRange<FileAddr>, Option<Symbol>)> {
-        let symbol = self.symbol_table().at(&self.image, addr.0);
-        let symbol = symbol.filter(|symbol| symbol.is_code());
+        let symbol = self.symbol_at(addr).filter(|symbol| symbol.is_code());
         let entry = self.cfi().entry_at(addr.0);
         let entry = entry.map(|it| AddrRange::new(FileAddr(it.start), FileAddr(it.end)));
         let range = match symbol {

@@ -50,6 +50,7 @@ pub(crate) use threads::ThreadState;
 pub use types::{Granularity, RegisterGroup, ResumeScope, StepKind, ThreadInfo, Wait};
 pub use waits::{MutexWait, Waiting};
 
+use crate::arch::{Arch, MAX_INSTRUCTION_BYTES};
 use crate::debugger::stack::ThreadStack;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
@@ -69,9 +70,10 @@ use crate::stops::event::Event;
 use crate::stops::exception::{Exceptions, SignalRules};
 use crate::stops::search_end::SearchEnd;
 use crate::stops::step::{Reaches, StepFilters};
-use dwarf::Unwinder;
+use dwarf::{LoadAddr, Unwinder};
 use rustc_hash::FxHashMap;
 use std::collections::{HashSet, VecDeque};
+use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -175,6 +177,9 @@ impl Debugger {
             errno: error.raw_os_error().unwrap_or(0),
             message: format!("{error}; the user may run too many processes (`ulimit -u`)"),
         })?;
+        // The first call reads the decoder's tables; the program starts meanwhile.
+        let code = [0; MAX_INSTRUCTION_BYTES];
+        rayon::spawn(move || _ = black_box(Arch::HOST.decode(&code, LoadAddr(0))));
         Ok(Self::with_backend(crate::os::live_backend()?))
     }
 

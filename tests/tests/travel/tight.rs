@@ -2,7 +2,11 @@
 //! code of the debugger's, and there may be no other place at which threads change than the jump to that.
 
 use super::{go, return_to_present, reverse, shown};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use serde_json::{Value, json};
+use std::fs::OpenOptions;
+use std::io::Write;
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
 const SOURCE: &str = "c/travel_tight.c";
@@ -111,13 +115,27 @@ fn hits_in_tight_loops_are_the_same_in_short_slices() {
 fn a_thread_that_only_waits_gives_way() {
     for optimization in ["0", "1", "2"] {
         let fixture = built(optimization);
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("input");
+        mkfifo(&path, Mode::S_IRWXU).expect("a FIFO");
+        // For both ends: opening does not wait.
+        let input = OpenOptions::new().read(true).write(true).open(&path);
+        let mut input = input.expect("the FIFO");
+        let mut client = DapClient::spawn();
+        let settings =
+            json!({"record": true, "args": ["wait", "100000000"], "stdio": [path, null, null]});
+        client.launch(&fixture, settings);
         let never = json!({"condition": "done == 2"});
-        let mut client = hot(&fixture, "wait", 100_000_000, &json!(true), never);
+        client.set_breakpoints_with(&fixture, vec![("wait", never)]);
+        client.configure();
+        client.wait_for_jump_patch();
         // It is resumed where it is interrupted next, too.
         for _ in 0..3 {
             client.pause();
             client.continue_();
         }
+        // The program is not over before, however fast it counts.
+        input.write_all(b"A").expect("the FIFO");
         client.expect_stopped("exit");
         client.set_breakpoints(&fixture, &["end"]);
         reverse(&mut client);

@@ -7,6 +7,13 @@ use crate::ids::addr::FileAddr;
 use crate::ids::symbol::{Symbol, SymbolKind};
 use rustc_hash::FxHashMap;
 
+/// Returns the sections of stubs.
+pub(super) fn sections(image: &Image) -> impl Iterator<Item = &Section> {
+    image.sections.iter().filter(|section| {
+        matches!(section.name, ".plt" | ".plt.sec" | ".plt.got") && section.size < 1 << 24
+    })
+}
+
 /// Names the stubs of the procedure linkage table `name@plt`. Each stub jumps through a slot of the
 /// global offset table, and the slot's relocation has the name.
 pub(super) fn read(image: &Image, entries: &mut Vec<Entry>) {
@@ -15,10 +22,7 @@ pub(super) fn read(image: &Image, entries: &mut Vec<Entry>) {
         return;
     };
     let stubs = &code.linkage;
-    let is_plt = |section: &&Section| {
-        matches!(section.name, ".plt" | ".plt.sec" | ".plt.got") && section.size < 1 << 24
-    };
-    if !image.sections.iter().any(|section| is_plt(&section)) {
+    if sections(image).next().is_none() {
         return;
     }
     let mut slots: FxHashMap<u64, &'static str> = FxHashMap::default();
@@ -55,7 +59,7 @@ pub(super) fn read(image: &Image, entries: &mut Vec<Entry>) {
             }
         }
     }
-    for section in image.sections.iter().filter(is_plt) {
+    for section in sections(image) {
         let code = image.contents(section);
         // Linkers mix stubs of different lengths: each ends where the next one begins.
         let mut found: Vec<(u64, Option<&'static str>)> = Vec::new();

@@ -1,9 +1,9 @@
 //! Symbols of ELF files: `.symtab` and `.dynsym`.
 
 use super::{SHT_DYNSYM, SHT_SYMTAB, SYMBOL_SIZE, linkage_stubs};
-use crate::file::object::{Image, string_at, u16_at, u32_at, u64_at};
+use crate::file::object::{Image, Section, string_at, u16_at, u32_at, u64_at};
 use crate::file::symbol_table::{Entry, LOCAL_RANK, Strings, UNTYPED, is_called};
-use crate::ids::addr::FileAddr;
+use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::symbol::{Symbol, SymbolKind};
 
 /// Returns all symbols: of `.symtab` (of the debug file, if the image has none), of `.dynsym`, and
@@ -124,6 +124,34 @@ pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64)
         size,
         kind: SymbolKind::Function,
     })
+}
+
+/// Returns the symbols of code in a range, in no order; `None` if linkage stubs are in it, whose symbols are made.
+pub(crate) fn code_in(
+    image: &Image,
+    debug: Option<&Image>,
+    range: AddrRange<FileAddr>,
+) -> Option<Vec<Symbol>> {
+    let is_in_range = |section: &Section| {
+        section.addr < range.end.0 && range.start.0 < section.addr.saturating_add(section.size)
+    };
+    if linkage_stubs::sections(image).any(is_in_range) {
+        return None;
+    }
+    let mut found = Vec::new();
+    for (holder, kind) in tables(image, debug) {
+        for (data, strings) in records(holder, kind) {
+            let here = data.chunks_exact(SYMBOL_SIZE).filter(|raw| {
+                let value = u64_at(raw, 8);
+                value.is_some_and(|value| range.contains(FileAddr(value)))
+            });
+            let symbols = here
+                .filter_map(|raw| entry(raw, strings, image))
+                .map(|entry| entry.symbol);
+            found.extend(symbols.filter(Symbol::is_code));
+        }
+    }
+    Some(found)
 }
 
 /// Returns a symbol's name without the version that linkers append (`stderr@GLIBC_2.2.5`).

@@ -2,9 +2,9 @@
 
 use crate::images::modules::{Loaded, Modules};
 use dwarf::{FileAddr, LoadAddr, SourceFile};
-use regex::bytes::RegexSet;
+use regex::bytes::{RegexSet, RegexSetBuilder};
 use rustc_hash::FxHashMap;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,7 +32,10 @@ const MAX_COMPILED_BYTES: usize = 1 << 22;
 
 /// The sources that steps do not stop in: sources that match a pattern, and sources that are missing.
 pub struct StepFilters {
-    patterns: RegexSet,
+    /// Those of the user are compiled with the filters, which refuses wrong ones; the defaults alone by the first
+    /// step that asks.
+    compiled: OnceCell<RegexSet>,
+    patterns: Vec<String>,
     /// For each pattern, whether it is an exception.
     excepts: Vec<bool>,
     known: RefCell<FxHashMap<Arc<SourceFile>, Named>>,
@@ -60,6 +63,12 @@ pub struct StepFilter<'a> {
     needs_source: bool,
 }
 
+fn compile(patterns: &[String]) -> Result<RegexSet, regex::Error> {
+    RegexSetBuilder::new(patterns)
+        .size_limit(MAX_COMPILED_BYTES)
+        .build()
+}
+
 impl Default for StepFilters {
     fn default() -> Self {
         Self::new(&[]).unwrap_or_else(|_| Self::none())
@@ -70,7 +79,8 @@ impl StepFilters {
     /// Returns empty filters: steps stop in all code that has lines.
     pub fn none() -> Self {
         Self {
-            patterns: RegexSet::empty(),
+            compiled: OnceCell::new(),
+            patterns: Vec::new(),
             excepts: Vec::new(),
             known: RefCell::default(),
             at_hand: RefCell::default(),
@@ -101,11 +111,13 @@ impl StepFilters {
             excepts.push(except);
             patterns.push(format!("(?s-u)^{expression}$"));
         }
-        let built = regex::bytes::RegexSetBuilder::new(patterns)
-            .size_limit(MAX_COMPILED_BYTES)
-            .build();
+        let compiled = match more.is_empty() {
+            true => OnceCell::new(),
+            false => OnceCell::from(compile(&patterns).map_err(|error| error.to_string())?),
+        };
         Ok(Self {
-            patterns: built.map_err(|error| error.to_string())?,
+            compiled,
+            patterns,
             excepts,
             known: RefCell::default(),
             at_hand: RefCell::default(),
@@ -149,7 +161,9 @@ impl StepFilters {
         if let Some(known) = self.known.borrow().get(file) {
             return *known;
         }
-        let fits = self.patterns.matches(file.path.as_os_str().as_bytes());
+        let compiled = || compile(&self.patterns).unwrap_or_else(|_| RegexSet::empty());
+        let compiled = self.compiled.get_or_init(compiled);
+        let fits = compiled.matches(file.path.as_os_str().as_bytes());
         let named = match fits.iter().max().and_then(|last| self.excepts.get(last)) {
             Some(false) => Named::Skipped,
             Some(true) => Named::Wanted,
