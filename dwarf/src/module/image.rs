@@ -12,6 +12,11 @@ use crate::ids::symbol::{SharedSymbol, Symbol, SymbolKind};
 use crate::ids::{CTypes, Machine, Segment, SymbolStatus, ThreadStorage};
 use crate::module::Module;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// The number of lookups that scan the symbols of an image before one sorts them: scans by as many cost about as much
+/// as to sort.
+const MAX_SYMBOL_SCANS: u32 = 16;
 
 impl Module {
     /// Returns the file it was opened from.
@@ -196,7 +201,7 @@ impl Module {
     /// Returns the function or object symbol that covers `addr`. A symbol without a size reaches to
     /// the next one of its section.
     pub fn symbol_at(&self, addr: FileAddr) -> Option<Symbol> {
-        if self.symbols.get().is_none()
+        if self.may_scan_symbols()
             && let Some(symbol) =
                 symbol_table::function_covering(&self.image, self.debug_image(), addr.0)
         {
@@ -205,9 +210,20 @@ impl Module {
         self.symbol_table().at(&self.image, addr.0)
     }
 
+    /// Returns whether a lookup scans the unsorted symbols: the table is not sorted, and few lookups have scanned.
+    fn may_scan_symbols(&self) -> bool {
+        self.symbols.get().is_none()
+            && self.symbol_scans.fetch_add(1, Ordering::Relaxed) < MAX_SYMBOL_SCANS
+    }
+
+    #[cfg(test)]
+    pub(crate) fn symbols_are_sorted(&self) -> bool {
+        self.symbols.get().is_some()
+    }
+
     /// Returns the symbols of code in a range, in no order.
     pub(crate) fn code_symbols_in(&self, range: AddrRange<FileAddr>) -> Vec<Symbol> {
-        if self.symbols.get().is_none()
+        if self.may_scan_symbols()
             && let Some(symbols) = symbol_table::code_in(&self.image, self.debug_image(), range)
         {
             return symbols;

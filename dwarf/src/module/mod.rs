@@ -32,6 +32,7 @@ use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 pub use name_index::are_names_wanted;
@@ -87,6 +88,8 @@ pub struct Module {
     debug_file: OnceLock<DebugFile>,
     info: OnceLock<Option<DebugInfo>>,
     symbols: OnceLock<SymbolTable>,
+    /// Lookups that have scanned the symbols, as they were not sorted.
+    symbol_scans: AtomicU32,
     pub(crate) cfi: OnceLock<Cfi>,
     /// Identity of the file; `None` if the image was not opened from a file.
     file: Option<FileIdentity>,

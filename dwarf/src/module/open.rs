@@ -11,7 +11,7 @@ use crate::module::{Module, NameAnswers};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
 
 /// Modules opened so far: an image is mapped once in a session, however often it is loaded.
@@ -135,6 +135,7 @@ impl Module {
             debug_file: OnceLock::new(),
             info: OnceLock::new(),
             symbols: OnceLock::new(),
+            symbol_scans: AtomicU32::new(0),
             cfi: OnceLock::new(),
             file: None,
             names: NameTables::default(),

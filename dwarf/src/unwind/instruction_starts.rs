@@ -65,3 +65,66 @@ impl Module {
         self.symbol_table().at(&self.image, addr.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    /// Opens an image that shares nothing with others of the same file.
+    fn opened(path: &Path) -> Arc<Module> {
+        Module::from_bytes(path, std::fs::read(path).unwrap()).unwrap()
+    }
+
+    /// Returns the files of this process: its program and the C library.
+    fn images() -> Vec<PathBuf> {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let paths = maps
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(5));
+        let library = paths.clone().find(|path| path.contains("libc.so"));
+        let program = std::env::current_exe().unwrap();
+        [program]
+            .into_iter()
+            .chain(library.map(PathBuf::from))
+            .collect()
+    }
+
+    #[test]
+    fn scanned_symbols_are_those_of_the_sorted_table() {
+        for path in images() {
+            let sorted = opened(&path);
+            let table = sorted.symbol_table();
+            let mut scanned = opened(&path);
+            for symbol in table.functions().step_by(97) {
+                if scanned.symbols_are_sorted() {
+                    scanned = opened(&path);
+                }
+                let addr = symbol.addr + symbol.size / 2;
+                let code = scanned.code_at(addr);
+                let found = |code: &Option<(AddrRange<FileAddr>, Option<Symbol>)>| {
+                    code.map(|(range, symbol)| (range, symbol.map(|it| it.name)))
+                };
+                assert_eq!(found(&code), found(&sorted.code_at(addr)), "{symbol:?}");
+                let Some((range, _)) = code else { continue };
+                let starts = scanned.instruction_starts(range);
+                assert_eq!(starts, sorted.instruction_starts(range), "{symbol:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn many_lookups_sort_the_symbols() {
+        let path = std::env::current_exe().unwrap();
+        let (module, known) = (opened(&path), opened(&path));
+        let mut functions = known.symbol_table().functions();
+        let symbol = functions.find(|it| it.size > 0 && it.name.contains("code_at"));
+        let symbol = symbol.expect("a function");
+        assert!(module.symbol_at(symbol.addr).is_some() && !module.symbols_are_sorted());
+        for _ in 0..100 {
+            assert!(module.symbol_at(symbol.addr).is_some());
+        }
+        assert!(module.symbols_are_sorted());
+    }
+}

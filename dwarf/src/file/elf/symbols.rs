@@ -5,6 +5,7 @@ use crate::file::object::{Image, Section, string_at, u16_at, u32_at, u64_at};
 use crate::file::symbol_table::{Entry, LOCAL_RANK, Strings, UNTYPED, is_called};
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::symbol::{Symbol, SymbolKind};
+use std::cmp::Reverse;
 
 /// Returns all symbols: of `.symtab` (of the debug file, if the image has none), of `.dynsym`, and
 /// the stubs of the procedure linkage table.
@@ -93,7 +94,7 @@ pub(crate) fn functions_called(
 
 /// Returns the sized function that covers `addr`.
 pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64) -> Option<Symbol> {
-    let mut best: Option<(u64, u8, &'static [u8], u32, u64)> = None;
+    let mut best: Option<(u64, u8, &'static [u8], u32, u64, SymbolKind)> = None;
     let images = [Some(image), debug];
     for image in images.into_iter().flatten() {
         for kind in [SHT_SYMTAB, SHT_DYNSYM] {
@@ -103,26 +104,37 @@ pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64)
                         continue;
                     };
                     let covers = value <= addr && addr - value < size;
-                    if !covers || info & 0xf != 2 || shndx == 0 || shndx == 0xfff1 {
+                    if !covers || shndx == 0 || shndx == 0xfff1 {
                         continue;
                     }
+                    let kind = match info & 0xf {
+                        2 => SymbolKind::Function,
+                        10 => SymbolKind::IndirectFunction,
+                        _ => continue,
+                    };
                     let rank = binding_rank(info);
-                    let better = best.is_none_or(|(start, other, ..)| {
-                        (value, std::cmp::Reverse(rank)) > (start, std::cmp::Reverse(other))
+                    // Of several names, the one that the sorted table has last.
+                    let better = best.is_none_or(|(start, other, its_strings, its_name, ..)| {
+                        (value, Reverse(rank))
+                            .cmp(&(start, Reverse(other)))
+                            .then_with(|| {
+                                name_at(strings, name).cmp(&name_at(its_strings, its_name))
+                            })
+                            .is_gt()
                     });
                     if better {
-                        best = Some((value, rank, strings, name, size));
+                        best = Some((value, rank, strings, name, size, kind));
                     }
                 }
             }
         }
     }
-    let (value, _, strings, name, size) = best?;
+    let (value, _, strings, name, size, kind) = best?;
     Some(Symbol {
         name: name_at(strings, name)?,
         addr: FileAddr(value),
         size,
-        kind: SymbolKind::Function,
+        kind,
     })
 }
 
