@@ -239,6 +239,9 @@ fn linkage_of_other_units() {
                 ("own", "5"),
                 ("in_block", "500"),
                 ("hidden", "7"),
+                ("'other.c'::own", "6"),
+                ("'library.c'::own", "300"),
+                ("'main.c'::own + 'a'", "102"),
                 ("helper()", "400"),
                 ("other()", "22"),
                 ("library()", "1178"),
@@ -424,13 +427,27 @@ fn members_of_other_units() {
     }
 }
 
-/// Where the C library's debug info is installed, it has functions `arg` and `skip`, and a variable `lock`.
+/// Where the C library's debug info is installed, it has functions `arg` and `skip`, and variables `lock`, `name` and
+/// `main_arena`.
 #[test]
 fn names_inside_of_the_c_library_are_not_meant() {
     let mut client = DapClient::stopped_at(&Fixture::of("c/loop.c"), "body");
-    for name in ["arg", "skip == 0", "(long)skip"] {
+    for name in [
+        "arg",
+        "skip == 0",
+        "(long)skip",
+        "name",
+        "main_arena.top",
+        "(long)main_arena",
+    ] {
         let error = client.try_evaluate(name).expect_err(name);
         assert!(error.contains("no variable"), "{name}: {error}");
+        // The error says how to write the variable.
+        if let Some((_, written)) = error.split_once(" has a `static` one: `") {
+            let written = written.trim_end_matches('`');
+            assert!(written.starts_with('\''), "{error}");
+            client.evaluate(&format!("&{written}"));
+        }
     }
     client.disconnect();
     let mut client = DapClient::stopped_at(&Fixture::of("rust/constants.rs"), "main");

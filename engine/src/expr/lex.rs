@@ -151,7 +151,10 @@ impl Lexer<'_> {
                 self.number()?
             }
             '"' => TokenKind::Text(self.quoted(false)?),
-            '\'' => self.character(String::new())?,
+            '\'' => match self.file_of_name() {
+                Some(name) => TokenKind::Name(name),
+                None => self.character(String::new())?,
+            },
             '$' => {
                 self.at += 1;
                 let name = self.take_while(is_name_part).to_owned();
@@ -386,6 +389,20 @@ impl Lexer<'_> {
                 span,
             )),
         }
+    }
+
+    /// Reads `'file.c'::name`, the name of a variable of that file.
+    fn file_of_name(&mut self) -> Option<String> {
+        let rest = self.rest();
+        let (file, behind) = rest.strip_prefix('\'')?.split_once('\'')?;
+        let name = behind.strip_prefix("::")?;
+        if self.rust || file.is_empty() || !name.starts_with(is_name_start) {
+            return None;
+        }
+        let name = &name[..name.find(|it| !is_name_part(it)).unwrap_or(name.len())];
+        let text = format!("'{file}'::{name}");
+        self.at += text.len();
+        Some(text)
     }
 
     fn character(&mut self, prefix: String) -> Result<TokenKind, Error> {

@@ -117,6 +117,11 @@ pub trait EvalContext: Target {
     /// # Errors
     /// The variable exists but cannot be located.
     fn global(&self, name: &str) -> Result<Option<Value>, Error>;
+    /// Returns how to name the `static` variable of a library of the system that a bare name does not mean, and the
+    /// library.
+    fn static_of_the_system(&self, _name: &str) -> Option<(String, String)> {
+        None
+    }
     /// Returns the address of the data that a raw symbol means here, whatever debug info says of it.
     fn data_of_symbol(&self, _symbol: &str) -> Option<LoadAddr> {
         None

@@ -45,6 +45,10 @@ impl Evaluator<'_> {
             && let Some(nearest) = nearest(name, all)
         {
             message += &format!("; did you mean `{nearest}`?");
+        } else if self.language != dwarf::Language::Rust
+            && let Some((written, library)) = self.context.static_of_the_system(name)
+        {
+            message += &format!("; {library} has a `static` one: `{written}`");
         }
         Error::UnknownName {
             message,

@@ -194,7 +194,12 @@ impl Modules {
             Some(Bound::ThreadLocal(..) | Bound::Nothing) => return None,
             None => {}
         }
+        let here = here.map(|here| here.id);
         self.images_from(place).find_map(|loaded| {
+            // As by names of variables, no local data of libc is meant.
+            if loaded.is_of_the_system() && here.is_some_and(|here| here != loaded.id) {
+                return Some(loaded.bias.load(loaded.module.global_object(symbol)?));
+            }
             let symbols = loaded.module.symbols_named(symbol);
             let mut data = symbols.iter().filter(|it| it.kind == SymbolKind::Object);
             Some(loaded.bias.load(data.next()?.addr))

@@ -126,6 +126,11 @@ fn is_only_one(place: &CodePlace<'_>, loaded: &Loaded, name: &str, all: &[TypeId
     first.as_deref() == Some(name) || names.all(|it| it == first)
 }
 
+/// Returns the file and the name of `'file.c'::name`.
+fn parts_of_file_name(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix('\'')?.split_once("'::")
+}
+
 /// Returns the path of the variable that a symbol of Rust is of; `None` if the name is no such symbol.
 fn path_of_symbol(name: &str) -> Option<String> {
     let is_symbol = name.starts_with("_ZN") || name.starts_with("_R");
@@ -159,6 +164,9 @@ impl Modules {
         name: &str,
         place: Option<&CodePlace<'a>>,
     ) -> Option<Static<'a>> {
+        if let Some((file, name)) = parts_of_file_name(name) {
+            return self.static_of_file(file, name, place);
+        }
         if let Some(place) = place {
             let module = &place.loaded.module;
             if let Some(declared) = module.value_around(name, &place.scopes, place.addr) {
@@ -191,9 +199,13 @@ impl Modules {
             if first.is_visible {
                 return self.seen_from(place, loaded, first.variable);
             }
-            // In Rust, no name means a variable inside of libc.
+            // No bare name means a `static` variable of libc, which has `name`, `e` and `half`; in Rust, none means
+            // any variable of it.
             let is_foreign = loaded.is_of_the_system()
-                && place.is_some_and(|place| place.loaded.id != loaded.id && place.is_of_rust());
+                && place.is_some_and(|place| {
+                    let may_be_meant = first.variable.is_external && !place.is_of_rust();
+                    place.loaded.id != loaded.id && !may_be_meant
+                });
             if !is_foreign {
                 hidden = hidden.or(Some((loaded, first.variable)));
             }
@@ -213,6 +225,37 @@ impl Modules {
             });
         }
         self.static_named(&self.respelled(name, place)?, place)
+    }
+
+    /// Returns the variable of a name that a file declares: by its last folders and its name.
+    fn static_of_file<'a>(
+        &'a self,
+        file: &str,
+        name: &str,
+        place: Option<&CodePlace<'a>>,
+    ) -> Option<Static<'a>> {
+        let is_of_file = |variable: &Variable| {
+            let declaration = variable.declaration.as_ref();
+            declaration.is_some_and(|it| it.file.path.ends_with(file))
+        };
+        self.images_from(place).find_map(|loaded| {
+            let all = loaded.module.statics_named(name, None).into_iter();
+            self.seen_from(place, loaded, all.into_iter().find(is_of_file)?)
+        })
+    }
+
+    /// Returns how to name the `static` variable of a library of the system that a bare name does not mean, and
+    /// the library.
+    pub(crate) fn static_of_the_system(&self, name: &str) -> Option<(String, String)> {
+        let libraries = self.loaded.iter().filter(|it| it.is_of_the_system());
+        libraries.into_iter().find_map(|loaded| {
+            let all = loaded.module.statics_named(name, None).into_iter();
+            let hidden = all.filter(|it| !it.is_external && it.name == name);
+            let file = hidden.into_iter().find_map(|it| it.declaration)?.file;
+            let file = file.path.file_name()?.to_string_lossy();
+            let library = loaded.module.path().file_name()?.to_string_lossy();
+            Some((format!("'{file}'::{name}"), library.into_owned()))
+        })
     }
 
     /// Returns the type that another name of it stands for at a place, by its own name: `double` for `value_type`.

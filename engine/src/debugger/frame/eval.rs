@@ -65,6 +65,10 @@ impl EvalContext for FrameScope<'_> {
         self.modules.consts.places(loaded, function, place, path)
     }
 
+    fn static_of_the_system(&self, name: &str) -> Option<(String, String)> {
+        self.modules.static_of_the_system(name)
+    }
+
     fn data_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {
         self.modules.data_named(symbol, self.code_place().as_ref())
     }
