@@ -48,6 +48,7 @@ mod extension;
 mod frame_names;
 mod front;
 mod function_breakpoints;
+mod guards;
 mod hostile_files;
 mod indirect_functions;
 mod instruction_breakpoints;

@@ -192,7 +192,7 @@ impl Evaluator<'_> {
     }
 
     /// Returns the destructor of exactly this class.
-    fn destructor(&self, class: &Arc<DwarfTy>) -> Option<ResolvedFunction> {
+    pub(super) fn destructor(&self, class: &Arc<DwarfTy>) -> Option<ResolvedFunction> {
         // The `D0` destructor would also free the memory (Itanium C++ ABI §5.1.4.3).
         self.of_class(class, "~", |known| {
             let symbol = known.function.linkage_name.as_deref().unwrap_or_default();

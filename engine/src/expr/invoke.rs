@@ -84,7 +84,7 @@ struct Callee<'a> {
 
 /// Returns the key of the result of an auxiliary call that belongs to the call of `key`. It lies
 /// beyond the length of any expression.
-fn special(key: &Range<usize>, nth: usize) -> Range<usize> {
+pub(super) fn special(key: &Range<usize>, nth: usize) -> Range<usize> {
     key.start + ((nth + 1) << 32)..key.end
 }
 
@@ -365,6 +365,7 @@ impl Evaluator<'_> {
         }
         if let Some(answer) = self.context.answered(key) {
             let answer = answer.at(node)?;
+            self.keep_guard(&answer, key);
             let is_temporary = |it: &Value| it.place.has_temporary();
             let answer = match arguments.iter().any(is_temporary) {
                 true => self.kept_from_stack(answer, key),
@@ -379,6 +380,7 @@ impl Evaluator<'_> {
         if let Some(why) = self.changed_parameters(callee.entry, name) {
             return Err(error(why, &node.span));
         }
+        self.may_guard(name, &returns, node)?;
         let mut passed = Vec::new();
         for (nth, value) in arguments.iter().enumerate() {
             let argument = self.argument(value, callee.types.get(nth), callee.language);

@@ -19,6 +19,7 @@ mod dynamic_member;
 pub(crate) mod evaluate;
 mod exact;
 mod format;
+mod guards;
 pub(crate) mod header_constants;
 pub(crate) mod hierarchy;
 mod interpret;
@@ -65,6 +66,7 @@ mod tests;
 pub(crate) use argument::arguments_of;
 pub use argument::{Argument, ArgumentPassing, Slot};
 pub use complete::{Completion, CompletionKind, complete};
+pub(crate) use guards::Guard;
 pub use invoke::{Call, InlinedFunction, ResolvedFunction, ResultPlace};
 pub(crate) use name_refs::{Meaning, NameRef};
 pub use suggest::with_marks;
@@ -212,6 +214,10 @@ pub trait EvalContext: Target {
     }
     /// Records the result of an operation that must not be repeated, for [`Self::answered`].
     fn keep_done(&mut self, _span: &std::ops::Range<usize>, _value: &Value) {}
+    /// Returns the guards that calls have returned to the evaluation, in their order; `None` where there are no calls.
+    fn guards(&mut self) -> Option<&mut Vec<Guard>> {
+        None
+    }
     /// Returns whether a thread is available for calls.
     fn answers_calls(&self) -> bool {
         false
@@ -298,8 +304,10 @@ impl Expression {
     ) -> Result<Value, Error> {
         self.with_macros(context, |it, context| {
             let mut run = evaluate::Evaluator::new(context, purpose, it.language, &it.text);
-            let value = run.evaluate(&it.root)?;
-            run.formatted(value, &it.format, &it.root)
+            run.dropping_guards(&it.root, |run| {
+                let value = run.evaluate(&it.root)?;
+                run.formatted(value, &it.format, &it.root)
+            })
         })
     }
 
@@ -411,7 +419,8 @@ impl Expression {
 
     fn truth(&self, context: &mut dyn EvalContext, purpose: Purpose) -> Result<bool, Error> {
         self.with_macros(context, |it, context| {
-            evaluate::Evaluator::new(context, purpose, it.language, &it.text).truth(&it.root)
+            let mut run = evaluate::Evaluator::new(context, purpose, it.language, &it.text);
+            run.dropping_guards(&it.root, |run| run.truth(&it.root))
         })
     }
 

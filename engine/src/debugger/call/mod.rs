@@ -12,7 +12,7 @@ mod suspended;
 
 use crate::arch::ExtendedRegisters;
 use crate::debugger::{Debugger, Vote};
-use crate::expr::{Call, Purpose};
+use crate::expr::{Call, Guard, Purpose};
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::jump_patch::Counted;
@@ -42,6 +42,8 @@ pub(crate) struct Replay {
     pub expression: (Option<crate::FrameKey>, String),
     pub done: HashMap<(usize, usize), Result<Value, Error>>,
     pub wanted: Option<Call>,
+    /// What is dropped when the evaluation is over.
+    pub guards: Vec<Guard>,
     /// Bytes of the stack below the red zone that hold results of calls.
     pub reserved: u64,
 }

@@ -3,7 +3,7 @@
 use super::FrameScope;
 use super::variables::is_given;
 use crate::arch::Arch;
-use crate::expr::{Call, EvalContext, InlinedFunction, ResolvedFunction};
+use crate::expr::{Call, EvalContext, Guard, InlinedFunction, ResolvedFunction};
 use crate::ids::error::Error;
 use crate::images::consts::SourceValue;
 use crate::inspect::registers::extended;
@@ -171,6 +171,10 @@ impl EvalContext for FrameScope<'_> {
     fn keep_done(&mut self, span: &Range<usize>, value: &Value) {
         let span = (span.start, span.end);
         self.replay.done.insert(span, Ok(value.clone()));
+    }
+
+    fn guards(&mut self) -> Option<&mut Vec<Guard>> {
+        Some(&mut self.replay.guards)
     }
 
     fn answers_calls(&self) -> bool {
