@@ -60,7 +60,14 @@ impl BreakpointTarget {
             && !file.ends_with(':')
             && let Ok(line) = line.trim().parse()
         {
-            return Self::Line(file.to_owned(), line);
+            // Of `FILE:LINE:COLUMN`, as compilers write it, the line.
+            return match file
+                .rsplit_once(':')
+                .map(|(file, line)| (file, line.parse()))
+            {
+                Some((file, Ok(line))) if !file.is_empty() => Self::Line(file.to_owned(), line),
+                _ => Self::Line(file.to_owned(), line),
+            };
         }
         Self::Function(text.trim().to_owned())
     }
@@ -271,6 +278,7 @@ mod tests {
     fn places() {
         let line = |file: &str, line| BreakpointTarget::Line(file.to_owned(), line);
         assert_eq!(BreakpointTarget::of("a.c:12"), line("a.c", 12));
+        assert_eq!(BreakpointTarget::of("a.c:12:5"), line("a.c", 12));
         assert_eq!(BreakpointTarget::of("/x:y/a.c: 12"), line("/x:y/a.c", 12));
         assert_eq!(
             BreakpointTarget::of("a::b"),

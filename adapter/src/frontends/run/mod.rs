@@ -38,7 +38,7 @@ pub const INTERRUPTED: u8 = 130;
 #[derive(Args, Debug)]
 pub struct Options {
     /// Where to stop (default: `main`); can be repeated
-    #[arg(long = "break", value_name = "FILE:LINE|FUNCTION")]
+    #[arg(long = "break", value_name = "FILE:LINE[:COLUMN]|FUNCTION")]
     pub breaks: Vec<String>,
     /// Run also if a place is not found: a library that the program loads later may have it
     #[arg(long)]

@@ -11,9 +11,13 @@ use crate::requests::{SetBreakpoints, SetFunctionBreakpoints};
 /// The location of a breakpoint, as given on the command line.
 #[derive(Debug, PartialEq, Eq)]
 enum BreakSpec<'a> {
-    Line(&'a str, u32),
+    /// A file, and the line and column in it.
+    Line(&'a str, Position),
     Function(&'a str),
 }
+
+/// A line, and a column in it.
+type Position = (u32, Option<u32>);
 
 impl BreakSpec<'_> {
     /// Reads a place.
@@ -21,7 +25,7 @@ impl BreakSpec<'_> {
     /// # Errors
     /// The text is not a place; the error says what a place looks like.
     fn of(text: &str) -> Result<BreakSpec<'_>, String> {
-        const EXPECTED: &str = "expected FILE:LINE or FUNCTION";
+        const EXPECTED: &str = "expected FILE:LINE, FILE:LINE:COLUMN or FUNCTION";
         if let Some((place, condition)) = text.split_once(" if ") {
             return Err(format!(
                 "a place has no condition here; `--break '{}'` stops at each hit, and an editor or an agent \
@@ -36,10 +40,21 @@ impl BreakSpec<'_> {
             Some((scope, _)) if scope.ends_with(':') || is_pattern || scope.contains('[') => {
                 Ok(BreakSpec::Function(text))
             }
-            Some((file, line)) => match line.parse() {
-                Ok(line) if line > 0 && !file.is_empty() => Ok(BreakSpec::Line(file, line)),
-                _ => Err(EXPECTED.to_owned()),
-            },
+            Some((file, number)) => {
+                let counted = |text: &str| text.parse().ok().filter(|it: &u32| *it > 0);
+                let number = counted(number).ok_or(EXPECTED)?;
+                // As compilers write it: `FILE:LINE:COLUMN`.
+                let with_line = file.rsplit_once(':');
+                let with_line = with_line.and_then(|(file, line)| Some((file, counted(line)?)));
+                let (file, place) = match with_line {
+                    Some((file, line)) => (file, (line, Some(number))),
+                    None => (file, (number, None)),
+                };
+                match file.is_empty() {
+                    true => Err(EXPECTED.to_owned()),
+                    false => Ok(BreakSpec::Line(file, place)),
+                }
+            }
             None if text.trim().is_empty() => Err(EXPECTED.to_owned()),
             None => Ok(BreakSpec::Function(text)),
         }
@@ -55,7 +70,7 @@ pub fn mistakes(places: &[String]) -> Vec<String> {
     mistakes.collect()
 }
 
-/// A place, and its breakpoint.
+/// A place as it was given, and its breakpoint.
 struct Place {
     text: String,
     breakpoint: Breakpoint,
@@ -73,7 +88,7 @@ impl Places {
     /// # Errors
     /// The server has disconnected.
     pub async fn set(driver: &Driver, places: &[String]) -> Result<Self, ClientError> {
-        let mut files: Vec<(&str, Vec<u32>)> = Vec::new();
+        let mut files: Vec<(&str, Vec<Position>)> = Vec::new();
         let mut functions = Vec::new();
         for place in places.iter().filter_map(|text| BreakSpec::of(text).ok()) {
             match place {
@@ -88,8 +103,9 @@ impl Places {
         }
         let mut all = Self::default();
         for (file, lines) in files {
-            let breakpoints = lines.iter().map(|line| SourceBreakpoint {
+            let breakpoints = lines.iter().map(|(line, column)| SourceBreakpoint {
                 line: i64::from(*line),
+                column: column.map(i64::from),
                 ..SourceBreakpoint::default()
             });
             let arguments = SetBreakpointsArguments {
@@ -101,7 +117,11 @@ impl Places {
                 lines: None,
             };
             let set = driver.client.request::<SetBreakpoints>(&arguments).await?;
-            all.add(set, lines.iter().map(|line| format!("{file}:{line}")));
+            let names = lines.iter().map(|(line, column)| match column {
+                None => format!("{file}:{line}"),
+                Some(column) => format!("{file}:{line}:{column}"),
+            });
+            all.add(set, names);
         }
         let breakpoints = functions.iter().map(|name| FunctionBreakpoint {
             name: (*name).to_owned(),
@@ -179,11 +199,12 @@ mod tests {
 
     #[test]
     fn syntax() {
-        let line = |file, line| Ok(BreakSpec::Line(file, line));
+        let line = |file, line| Ok(BreakSpec::Line(file, (line, None)));
         let function = |name| Ok(BreakSpec::Function(name));
         for (text, expected) in [
             ("a.c:12", line("a.c", 12)),
             ("/x:y/a.c:12", line("/x:y/a.c", 12)),
+            ("a.c:12:5", Ok(BreakSpec::Line("a.c", (12, Some(5))))),
             ("main", function("main")),
             ("a::b", function("a::b")),
             ("operator new", function("operator new")),
@@ -192,7 +213,17 @@ mod tests {
         ] {
             assert_eq!(BreakSpec::of(text), expected);
         }
-        for text in ["", " ", ":5", "a.c:", "a.c:x", "a.c:0", "a.c:5 if x == 3"] {
+        for text in [
+            "",
+            " ",
+            ":5",
+            ":5:1",
+            "a.c:5:0",
+            "a.c:",
+            "a.c:x",
+            "a.c:0",
+            "a.c:5 if x == 3",
+        ] {
             assert!(BreakSpec::of(text).is_err(), "{text}");
         }
     }

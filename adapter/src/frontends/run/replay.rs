@@ -21,7 +21,7 @@ const FAILED: u8 = 1;
 #[derive(Args, Debug)]
 pub struct Options {
     /// Print the stops here, from the start of the recording on; can be repeated
-    #[arg(long = "break", value_name = "FILE:LINE|FUNCTION")]
+    #[arg(long = "break", value_name = "FILE:LINE[:COLUMN]|FUNCTION")]
     pub breaks: Vec<String>,
     /// Print this expression at each stop; can be repeated
     #[arg(long = "print", value_name = "EXPRESSION")]
