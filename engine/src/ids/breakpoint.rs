@@ -56,7 +56,7 @@ impl HitCondition {
             )
         };
         let number: u64 = number.trim().parse().map_err(|_| wrong())?;
-        Ok(match operator.trim() {
+        let condition = match operator.trim() {
             "" | "==" | "=" => Self::Exactly(number),
             ">=" => Self::AtLeast(number),
             ">" => Self::MoreThan(number),
@@ -64,7 +64,13 @@ impl HitCondition {
             "<" => Self::LessThan(number),
             "%" if number > 0 => Self::Every(number),
             _ => return Err(wrong()),
-        })
+        };
+        match condition {
+            Self::Exactly(0) | Self::AtMost(0) | Self::LessThan(0 | 1) => Err(format!(
+                "hit condition `{text}` never holds: the first hit is number 1"
+            )),
+            condition => Ok(condition),
+        }
     }
 
     /// Returns whether to stop at the `hits`-th hit, counted from 1.
@@ -97,6 +103,10 @@ mod tests {
         assert_eq!(stops("> 5"), [6]);
         assert_eq!(stops("<= 2"), [1, 2]);
         assert_eq!(stops("< 2"), [1]);
+        for never in ["0", "== 0", "<= 0", "< 1"] {
+            let refused = HitCondition::parse(never).unwrap_err();
+            assert!(refused.contains("never holds"), "{refused}");
+        }
         assert_eq!(stops("% 2"), [2, 4, 6]);
         assert_eq!(stops("once "), [1]);
         for wrong in ["", "x", "% 0", "3 4", "!= 3", "-1", "99999999999999999999"] {
