@@ -64,8 +64,11 @@ fn repair(root: &mut Value, path: &[Segment], how: fn(&str, &Value) -> Repair) -
         Segment::Index(index) => (parent.get_mut(index), ""),
     };
     let Some(slot) = slot else { return false };
+    let is_null = slot.is_null();
     match how(key, slot) {
         Repair::As(value) => *slot = value,
+        // `hex` of a request is in its `format`; at the top it is a setting.
+        Repair::Dropped if key == "hex" && parents.is_empty() && !is_null => return false,
         Repair::Dropped => match parent.as_object_mut() {
             Some(object) => drop(object.remove(key)),
             None => return false,
@@ -178,6 +181,8 @@ mod tests {
         assert!(error.contains("breakpoints[1].line"), "{error}");
         let error = read_arguments::<ScopesArguments>(json!({})).unwrap_err();
         assert!(error.contains("frameId"), "{error}");
+        let hex = json!({"variablesReference": 1, "format": {"hex": "banana"}});
+        assert!(read_arguments::<VariablesArguments>(hex).is_ok());
         let error = read_arguments::<ScopesArguments>(json!({"frameId": {}})).unwrap_err();
         assert!(error.contains("frameId"), "{error}");
     }
