@@ -235,6 +235,8 @@ fn values_are_found_through_pointers_and_containers() {
     let text = search("\"williams\"");
     assert_contains(&text, &["name = \"the williams one\"", "1 found in "]);
     assert_contains(&search("2.5"), &["shop.prices[1] = 2.5  (double)\n"]);
+    let code = search("\"wx-q\"");
+    assert_contains(&code, &["shop.code = \"wx-q\"  (char[8])\n", "1 found in "]);
     assert_contains(&search("braeburnx"), &["0 found in "]);
     // Each expression that is found is one.
     let found = search("230");

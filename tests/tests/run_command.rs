@@ -154,7 +154,7 @@ fn what_cannot_be_run_is_refused() {
         (
             &["run", "--break", "loop.c:x", program],
             2,
-            "`loop.c:x`: expected FILE:LINE or FUNCTION",
+            "`loop.c:x`: expected FILE:LINE, FILE:LINE:COLUMN or FUNCTION",
         ),
         (
             &["run", "--pending", "--break", "loop.c:", program],

@@ -39,7 +39,9 @@ fn call_stops(client: &mut DapClient, fixture: &Fixture, call: &str, marker: &st
     let file = fixture.source.file_name().unwrap().to_string_lossy();
     let place = format!("at a breakpoint at {file}:{}", fixture.line(marker));
     assert!(
-        why.contains(&format!("`{call}` stopped {place}; evaluation abandoned")),
+        why.contains(&format!(
+            "`{call}` stopped {place}, so the expression has no value"
+        )),
         "{why}"
     );
     let stop = client.expect_stopped("breakpoint");

@@ -113,11 +113,14 @@ fn status(report: &Report) -> u8 {
 }
 
 fn describe(report: &Report) -> String {
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
     let mut text = format!(
-        "stillpoint: recorded {} events ({}) and {} snapshots in {:.2} s\n",
+        "stillpoint: recorded {} event{} ({}) and {} snapshot{} in {:.2} s\n",
         report.events,
+        plural(report.events as u64),
         size(report.bytes as u64),
         report.snapshots,
+        plural(report.snapshots as u64),
         report.duration.as_secs_f64(),
     );
     if let Some(reason) = &report.ended_early {

@@ -301,7 +301,7 @@ pub fn describe_replay(
 /// Returns the reason of a visit for the event `stopped`, and its text.
 pub fn describe_visit(session: &mut Session, number: u64, is_present: bool) -> (String, String) {
     if is_present {
-        let text = "the program is at this stop and runs on from here";
+        let text = "the program is stopped here; `continue` resumes it";
         return ("Back in the present".to_owned(), text.to_owned());
     }
     let stops = session.debugger.past_stops();

@@ -73,8 +73,8 @@ impl Debugger {
         let place = pc.and_then(|pc| self.place_of(pc));
         let place = place.map_or_else(String::new, |place| format!(" at {place}"));
         let why = Error::eval(format!(
-            "`{name}` stopped{cause}{place}; evaluation abandoned; the thread returns to its \
-             previous state when `{}` returns",
+            "`{name}` stopped{cause}{place}, so the expression has no value; the thread is back \
+             in its former state when `{}` has returned",
             call.call.name
         ));
         self.plant_return_trap(call.call.back.0, Owner::Suspended);

@@ -293,13 +293,7 @@ impl Writer<'_> {
                 let len = bytes.len().min(self.limits.string);
                 text::write_quoted(&mut self.out, &bytes[..len], len < bytes.len());
             }
-            Shape::Array(array) => {
-                if depth >= self.limits.depth {
-                    self.folded(value.ty.language());
-                } else {
-                    self.array(value, &array, depth)?;
-                }
-            }
+            Shape::Array(array) => self.array(value, &array, depth)?,
             Shape::Composite(ty) => self.composite(value, &ty, depth)?,
             Shape::Synthetic(ty) => {
                 let view = synthetic::view(self.target, value, &ty)?;

@@ -121,10 +121,13 @@ impl Printer {
         let new = trace.all_records.saturating_sub(self.records);
         let there = (trace.records.len() as u64).min(new);
         if new > there {
-            print(&format!(
-                "({} records are lost)\n",
-                traces::grouped(new - there)
-            ));
+            print(&match new - there {
+                1 => "(1 record is lost: more came than are kept)\n".to_owned(),
+                lost => format!(
+                    "({} records are lost: more came than are kept)\n",
+                    traces::grouped(lost)
+                ),
+            });
         }
         let skipped = trace.records.len() - there as usize;
         for record in trace.records.iter().skip(skipped) {

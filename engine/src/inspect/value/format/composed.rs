@@ -23,7 +23,10 @@ impl Writer<'_> {
     ) -> Result<(), Error> {
         let language = value.ty.language();
         let Some(count) = array.count else {
-            self.out.push_str("<array of unknown length>");
+            match depth >= self.limits.depth {
+                true => self.folded(language),
+                false => self.out.push_str("<array of unknown length>"),
+            }
             return Ok(());
         };
         // A vector register of small numbers is not text.
@@ -36,6 +39,10 @@ impl Writer<'_> {
             if let Some(unit) = Unit::of(&array.element).filter(|_| is_text) {
                 return self.char_array(value, unit, count);
             }
+        }
+        if depth >= self.limits.depth {
+            self.folded(language);
+            return Ok(());
         }
         let row = ElementArray {
             place: value.place.clone(),
