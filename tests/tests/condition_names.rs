@@ -50,6 +50,8 @@ fn unknown_name_is_reported_when_set() {
             "i > 1 && (int)nowhere == 3",
             "no variable `nowhere` at this location",
         ),
+        // A `static` variable of the C library, where its debug info is installed.
+        ("name > 3", "no variable `name` at this location"),
         (
             "((struct nowhere *)&i)->x",
             "no type `struct nowhere` at this location",

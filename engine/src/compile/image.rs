@@ -143,7 +143,7 @@ impl<'a> CodeScope<'a> {
     }
 
     /// Returns the place that names are looked up from.
-    fn place(&self) -> Option<CodePlace<'_>> {
+    pub(crate) fn place(&self) -> Option<CodePlace<'_>> {
         let loaded = self.here()?;
         let addr = loaded.bias.file(self.pc);
         let function = self.function.as_ref();

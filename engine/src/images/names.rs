@@ -99,6 +99,13 @@ impl CodePlace<'_> {
         self.loaded.module.language_at(self.addr) == Some(Language::Rust)
     }
 
+    /// Returns whether a bare name may mean a variable of an image that the code here does not see. None means a
+    /// `static` variable of libc, which has `name`, `e` and `half`; in Rust, none means any variable of it.
+    pub(crate) fn may_mean(&self, loaded: &Loaded, variable: &Variable) -> bool {
+        let is_foreign = loaded.is_of_the_system() && loaded.id != self.loaded.id;
+        !is_foreign || variable.is_external && !self.is_of_rust()
+    }
+
     /// Returns the qualified name of the functions that a name means here.
     pub(crate) fn function_named(&self, name: &str) -> Option<String> {
         let module = &self.loaded.module;
@@ -199,14 +206,7 @@ impl Modules {
             if first.is_visible {
                 return self.seen_from(place, loaded, first.variable);
             }
-            // No bare name means a `static` variable of libc, which has `name`, `e` and `half`; in Rust, none means
-            // any variable of it.
-            let is_foreign = loaded.is_of_the_system()
-                && place.is_some_and(|place| {
-                    let may_be_meant = first.variable.is_external && !place.is_of_rust();
-                    place.loaded.id != loaded.id && !may_be_meant
-                });
-            if !is_foreign {
+            if place.is_none_or(|place| place.may_mean(loaded, &first.variable)) {
                 hidden = hidden.or(Some((loaded, first.variable)));
             }
         }

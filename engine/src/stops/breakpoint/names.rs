@@ -12,13 +12,13 @@ use crate::expr::types::named_by;
 use crate::expr::{Expression, InlinedFunction, Meaning, NameRef, ResolvedFunction, nearest};
 use crate::ids::error::Error;
 use crate::images::consts::SourceValue;
-use crate::images::modules::Modules;
+use crate::images::modules::{Loaded, Modules};
 use crate::images::names::is_c_library_variable;
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::{Shape, Ty};
 use crate::inspect::visualize::objc::class::is_instance;
 use crate::stops::breakpoint::problem::{Problem, ProblemKind};
-use dwarf::{CTypes, Language, LoadAddr, Module};
+use dwarf::{CTypes, Language, LoadAddr, Module, Variable};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -264,9 +264,16 @@ impl NameScope<'_> {
         if known.iter().any(|it| it == name) {
             return true;
         }
-        self.any_image(|module| {
+        let place = self.scope.place();
+        let may_mean = |loaded: &Loaded, variable: &Variable| {
+            let place = place.as_ref();
+            name.contains("::") || place.is_none_or(|place| place.may_mean(loaded, variable))
+        };
+        self.any_image(|loaded| {
+            let module = &loaded.module;
             let named = || {
-                !module.statics_named(name, None).is_empty()
+                let statics = module.statics_named(name, None);
+                statics.iter().any(|it| may_mean(loaded, it))
                     || !module.functions_named(name).is_empty()
             };
             !module.function_symbols(name).is_empty() || module.has_names() && named()
@@ -290,7 +297,8 @@ impl NameScope<'_> {
         // `struct node` may be defined as a class.
         let bare = name.split_once(' ').map(|(_, bare)| bare);
         is_builtin
-            || self.any_image(|module| {
+            || self.any_image(|loaded| {
+                let module = &loaded.module;
                 let mut spellings = [Some(name), bare].into_iter().flatten();
                 module.has_names() && spellings.any(|it| !module.types_named(it, None).is_empty())
             })
@@ -306,11 +314,12 @@ impl NameScope<'_> {
 
     /// Returns whether any image has it. Also true if an image's names are not indexed yet, which
     /// is noted, or only in part.
-    fn any_image(&self, mut has: impl FnMut(&Module) -> bool) -> bool {
-        let images = || self.modules.loaded.iter().map(|loaded| &loaded.module);
-        if images().any(|module| has(module) || module.has_partial_names()) {
+    fn any_image(&self, mut has: impl FnMut(&Loaded) -> bool) -> bool {
+        let mut all = self.modules.loaded.iter();
+        if all.any(|loaded| has(loaded) || loaded.module.has_partial_names()) {
             return true;
         }
+        let images = || self.modules.loaded.iter().map(|loaded| &loaded.module);
         let unread: Vec<Arc<Module>> = images().filter(|it| !it.has_names()).cloned().collect();
         let some = !unread.is_empty();
         self.unread.borrow_mut().extend(unread);
@@ -361,7 +370,7 @@ impl check::Scope for NameScope<'_> {
 
     fn functions(&self, name: &str) -> Result<Vec<ResolvedFunction>, Error> {
         let known = self.scope.function_lookup().callable(name);
-        let is_inlined = || self.any_image(|module| !module.inlined_named(name).is_empty());
+        let is_inlined = || self.any_image(|it| !it.module.inlined_named(name).is_empty());
         match known.is_empty() && is_inlined() {
             true => Err(Error::Unsupported(format!("`{name}` may have code"))),
             false => Ok(known),
