@@ -99,7 +99,11 @@ fn a_call_on_the_console_stops_at_a_breakpoint() {
     let error =
         evaluate_as(&mut client, "counted(4)", "repl").expect_err("it comes to a breakpoint");
     let place = format!("at called_breakpoints.c:{}", fixture.line("counted"));
-    for part in ["`counted(4)` stopped at a breakpoint", &place, "has no value"] {
+    for part in [
+        "`counted(4)` stopped at a breakpoint",
+        &place,
+        "has no value",
+    ] {
         assert!(error.contains(part), "{part}: {error}");
     }
     client.expect_stopped("breakpoint");

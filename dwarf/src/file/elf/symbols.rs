@@ -94,48 +94,28 @@ pub(crate) fn functions_called(
 
 /// Returns the sized function that covers `addr`.
 pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64) -> Option<Symbol> {
-    let mut best: Option<(u64, u8, &'static [u8], u32, u64, SymbolKind)> = None;
-    let images = [Some(image), debug];
-    for image in images.into_iter().flatten() {
+    // Of several names, the one that the sorted table has last.
+    let order = |it: &Entry| (it.symbol.addr, Reverse(it.rank), it.symbol.name);
+    let mut best: Option<Entry> = None;
+    for holder in [Some(image), debug].into_iter().flatten() {
         for kind in [SHT_SYMTAB, SHT_DYNSYM] {
-            for (records, strings) in records(image, kind) {
+            for (records, strings) in records(holder, kind) {
                 for raw in records.chunks_exact(SYMBOL_SIZE) {
-                    let Some((name, info, shndx, value, size)) = raw_symbol(raw) else {
+                    let Some((_, info, _, value, size)) = raw_symbol(raw) else {
                         continue;
                     };
+                    // STT_FUNC, STT_GNU_IFUNC
                     let covers = value <= addr && addr - value < size;
-                    if !covers || shndx == 0 || shndx == 0xfff1 {
+                    if !covers || !matches!(info & 0xf, 2 | 10) {
                         continue;
                     }
-                    let kind = match info & 0xf {
-                        2 => SymbolKind::Function,
-                        10 => SymbolKind::IndirectFunction,
-                        _ => continue,
-                    };
-                    let rank = binding_rank(info);
-                    // Of several names, the one that the sorted table has last.
-                    let better = best.is_none_or(|(start, other, its_strings, its_name, ..)| {
-                        (value, Reverse(rank))
-                            .cmp(&(start, Reverse(other)))
-                            .then_with(|| {
-                                name_at(strings, name).cmp(&name_at(its_strings, its_name))
-                            })
-                            .is_gt()
-                    });
-                    if better {
-                        best = Some((value, rank, strings, name, size, kind));
-                    }
+                    let found = entry(raw, strings, image);
+                    best = best.into_iter().chain(found).max_by_key(order);
                 }
             }
         }
     }
-    let (value, _, strings, name, size, kind) = best?;
-    Some(Symbol {
-        name: name_at(strings, name)?,
-        addr: FileAddr(value),
-        size,
-        kind,
-    })
+    best.map(|it| it.symbol)
 }
 
 /// Returns the symbols of code in a range, in no order; `None` if linkage stubs are in it, whose symbols are made.
