@@ -149,7 +149,7 @@ fn processes_that_it_starts_run_free() {
 fn computation_has_snapshots_without_a_system_call() {
     let recorded = Recorded::fixture("c/record/compute.c", &[]);
     recorded.assert_exact();
-    assert!(recorded.number(" snapshots") > 2, "{}", recorded.stderr);
+    assert!(recorded.number(" snapshot") > 2, "{}", recorded.stderr);
     let alone = Fixture::of("c/record/compute.c");
     let alone = output_of(&mut Command::new(alone.program));
     assert_eq!(recorded.stdout.as_bytes(), alone.stdout);

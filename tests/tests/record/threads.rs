@@ -14,11 +14,18 @@ fn assert_same_as_alone(recorded: &Recorded, source: &str) {
 #[test]
 fn threads_that_compute_take_turns() {
     let source = "c/record/threads/compute.c";
-    let recorded = Recorded::fixture(source, &[]);
-    recorded.assert_exact();
-    assert_same_as_alone(&recorded, source);
-    // By time: a busy machine makes few.
-    assert!(recorded.number(" snapshots") >= 2, "{}", recorded.stderr);
+    let mut most = 0;
+    // Snapshots are made by time, of which a busy machine gives the program little.
+    for _ in 0..8 {
+        let recorded = Recorded::fixture(source, &[]);
+        recorded.assert_exact();
+        assert_same_as_alone(&recorded, source);
+        most = most.max(recorded.number(" snapshot"));
+        if most >= 2 {
+            break;
+        }
+    }
+    assert!(most >= 2, "{most}");
 }
 
 #[test]
