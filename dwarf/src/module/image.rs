@@ -14,8 +14,8 @@ use crate::module::Module;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// The number of lookups that scan the symbols of an image before one sorts them: scans by as many cost about as much
-/// as to sort.
+/// The number of lookups that scan the symbols of an image; the next one sorts them. That many scans take about as
+/// long as one sort.
 const MAX_SYMBOL_SCANS: u32 = 16;
 
 impl Module {

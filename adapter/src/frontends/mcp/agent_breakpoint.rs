@@ -60,7 +60,7 @@ impl BreakpointTarget {
             && !file.ends_with(':')
             && let Ok(line) = line.trim().parse()
         {
-            // Of `FILE:LINE:COLUMN`, as compilers write it, the line.
+            // Compilers write `FILE:LINE:COLUMN`; the line is taken.
             return match file
                 .rsplit_once(':')
                 .map(|(file, line)| (file, line.parse()))

@@ -43,7 +43,7 @@ impl BreakSpec<'_> {
             Some((file, number)) => {
                 let counted = |text: &str| text.parse().ok().filter(|it: &u32| *it > 0);
                 let number = counted(number).ok_or(EXPECTED)?;
-                // As compilers write it: `FILE:LINE:COLUMN`.
+                // Compilers write `FILE:LINE:COLUMN`.
                 let with_line = file.rsplit_once(':');
                 let with_line = with_line.and_then(|(file, line)| Some((file, counted(line)?)));
                 let (file, place) = match with_line {

@@ -118,7 +118,8 @@ pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64)
     best.map(|it| it.symbol)
 }
 
-/// Returns the symbols of code in a range, in no order; `None` if linkage stubs are in it, whose symbols are made.
+/// Returns the symbols of code in a range, in no order; `None` if linkage stubs are in it: the file has no symbols
+/// for these.
 pub(crate) fn code_in(
     image: &Image,
     debug: Option<&Image>,
