@@ -57,6 +57,16 @@ fn history_is_queried() {
     assert!(small.len() <= 400, "{small}");
     let wrong = agent.fail("debug_calls", json!({"where": "n >"}), "BAD_ARGUMENTS");
     assert_contains(&wrong, &["`n >` is no condition"]);
+    for unknown in [
+        json!({"where": "bogus > 3"}),
+        json!({"groupBy": ["function", "bogus"]}),
+    ] {
+        let wrong = agent.fail("debug_calls", unknown, "BAD_ARGUMENTS");
+        assert_contains(
+            &wrong,
+            &["a field `bogus`; there are function, ", ", x1, x2, "],
+        );
+    }
     agent.fail(
         "debug_calls",
         json!({"functions": "nowhere*"}),

@@ -57,6 +57,11 @@ impl Filter {
         Ok(Filter(conditions.collect::<Result<_, _>>()?))
     }
 
+    /// Returns the fields that it compares.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|condition| &*condition.field)
+    }
+
     /// Returns whether all conditions hold for a call. A field that the call does not have is different
     /// from every value.
     pub fn holds(&self, call: &Call) -> bool {

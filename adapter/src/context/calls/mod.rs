@@ -7,7 +7,7 @@ pub use filter::Filter;
 
 use super::traces::grouped;
 use crate::protocol::{AddTraceArguments, Trace};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// What is recorded of each call.
@@ -124,6 +124,28 @@ fn split_arguments(text: &str) -> Vec<(String, String)> {
     named
         .map(|(name, value)| (name.trim().to_owned(), value.to_owned()))
         .collect()
+}
+
+/// The names of the fields that a call has beside its arguments.
+const NAMED: [&str; 5] = ["function", "returned", "elapsed", "depth", "thread"];
+/// Maximum number of names of arguments in a message.
+const LISTED: usize = 20;
+
+/// Returns what is wrong with fields that none of some calls has; `None` if each has one, or there are no calls.
+pub fn unknown_field<'a>(
+    calls: &[Call],
+    mut fields: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let arguments = calls.iter().flat_map(|call| &call.arguments);
+    let arguments: BTreeSet<&str> = arguments.map(|(name, _)| &**name).collect();
+    let is_known = |field: &str| NAMED.contains(&field) || arguments.contains(field);
+    let field = fields.find(|field| !calls.is_empty() && !is_known(field))?;
+    let mut known: Vec<&str> = NAMED.to_vec();
+    known.extend(arguments.iter().take(LISTED));
+    Some(format!(
+        "no recorded call has a field `{field}`; there are {}",
+        known.join(", ")
+    ))
 }
 
 impl Call {

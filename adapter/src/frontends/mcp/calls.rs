@@ -89,6 +89,10 @@ impl Session {
         }
         let recorded = calls::calls(trace);
         let kept = recorded.len() as u64;
+        let groups = input.group_by.iter().flatten().map(|field| &**field);
+        if let Some(why) = calls::unknown_field(&recorded, filter.fields().chain(groups)) {
+            return Err(ToolError::new("BAD_ARGUMENTS", why));
+        }
         let mut found: Vec<calls::Call> = recorded
             .into_iter()
             .filter(|call| call.number > input.since.unwrap_or(0) && filter.holds(call))
