@@ -63,6 +63,25 @@ fn library_load_waits_for_the_function_search() {
 }
 
 #[test]
+fn parameters_are_compared_in_c() {
+    let fixture = Fixture::of("c/loop.c");
+    for (name, is_there) in [
+        ("body(int, int)", true),
+        ("main()", true),
+        ("main(void)", true),
+        ("body(int)", false),
+        ("body(char, int)", false),
+    ] {
+        let mut client = start(&fixture, &[name]);
+        match is_there {
+            true => drop(client.expect_stopped("function breakpoint")),
+            false => drop(client.expect_exit()),
+        }
+        client.disconnect();
+    }
+}
+
+#[test]
 fn parameters_select_an_overload() {
     let fixture = Fixture::of("cpp/overloads.cpp");
     for (name, markers) in [

@@ -214,12 +214,12 @@ fn selected(info: &DebugInfo, query: &NameQuery, dies: Vec<DieRef>) -> Vec<DieRe
     let Some(typed) = query.parameters() else {
         return named.collect();
     };
-    // Of the supported languages only C++ has overloads.
+    // Rust has no overloads, and its functions are named without parameters.
     let fit = |die: &DieRef| {
         let Ok((unit, entry)) = info.entry(*die) else {
             return false;
         };
-        unit.language != Language::Cpp
+        unit.language == Language::Rust
             || info.has_parameters(unit, &entry, typed)
             || info
                 .linkage_name(unit, &entry)
