@@ -281,6 +281,30 @@ fn change_of_the_program_begins_the_recording_anew() {
     client.disconnect();
 }
 
+/// The snapshots from before the change are gone.
+#[test]
+fn ways_back_after_a_change_end_where_it_was_made() {
+    let fixture = Fixture::of("c/record/compute.c");
+    let mut client = recorded(&fixture, "end");
+    let state = shown(&mut client, ":recording");
+    assert!(!state.contains(" 1 snapshot"), "{state}");
+    let frame = client.top_frame()["id"].clone();
+    let assign = json!({"expression": "state", "value": "5", "frameId": frame});
+    client.request_ok("setExpression", assign);
+    let is_note = |body: &Value| {
+        let text = body["output"].as_str().unwrap_or_default();
+        text.contains("the recording begins anew here")
+    };
+    client.wait_event_where("output", is_note);
+    client.request_ok("stepBack", json!({"threadId": client.thread()}));
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "end");
+    let told = client.output("console") + &client.output("important");
+    assert!(told.contains("The recording begins here"), "{told}");
+    assert!(!told.contains("cannot be shown"), "{told}");
+    client.disconnect();
+}
+
 #[test]
 fn variables_of_a_library_are_not_there_before_it_is_loaded() {
     let fixture = Fixture::of("c/travel.c");

@@ -81,8 +81,8 @@ pub(crate) struct Travel {
 const TRIED: &str = "Functions are called in a copy of the recorded program, and what they or assignments in the \
                      past change is gone when the program moves.\n";
 /// The note for a change of the program.
-const CHANGED: &str =
-    "The recording begins anew here, since the debugger has changed the program.\n";
+const CHANGED: &str = "This change is not recorded: when the program is resumed, the recording begins anew here, and \
+                       steps back end here.\n";
 
 impl Travel {
     /// Returns the place that the shown replay runs to, and the process that is there.
@@ -215,11 +215,13 @@ impl Debugger {
         }
         self.check_suspended()?;
         self.settle_change();
+        // Of the recording that a change has begun anew.
+        let snapshots = self.recording().unwrap_or_default().snapshots;
         let mut at = self.inferior.mark(thread).ok_or(Error::NotStopped)?;
         at.has_red_zone = self.may_use_red_zone(at.registers.pc());
-        let last = state.snapshots.len().saturating_sub(1);
+        let last = snapshots.len().saturating_sub(1);
         // One whose event is passed is certainly before.
-        let passed = state.snapshots.partition_point(|it| it.next < at.event);
+        let passed = snapshots.partition_point(|it| it.next < at.event);
         let after = match self.travel.after {
             Some(after) => after.max(passed.saturating_sub(1)).min(last),
             None => last,
@@ -295,7 +297,10 @@ impl Debugger {
                 let thread = self.current_thread().ok_or(Error::NotStopped)?;
                 self.begin_trial(thread)?;
             }
-            false => self.travel.is_changed = true,
+            false => {
+                self.travel.is_changed = true;
+                self.note_once(CHANGED);
+            }
         }
         Ok(())
     }
@@ -315,7 +320,6 @@ impl Debugger {
             }
             self.forget_origin();
             self.inferior.os_mut().restart_recording();
-            self.note_once(CHANGED);
         }
     }
 
