@@ -215,7 +215,7 @@ impl Debugger {
         }
         self.check_suspended()?;
         self.settle_change();
-        // Of the recording that a change has begun anew.
+        // A change has begun the recording anew, without the former snapshots.
         let snapshots = self.recording().unwrap_or_default().snapshots;
         let mut at = self.inferior.mark(thread).ok_or(Error::NotStopped)?;
         at.has_red_zone = self.may_use_red_zone(at.registers.pc());
