@@ -18,7 +18,7 @@ pub use launch::{Console, LaunchPlan, LaunchSettings, ReplayPlan};
 pub use record::any_seed;
 pub use runtime::{DEFAULT_PREFIX, ResolvedSettings, RuntimeSettings, changed, why_fixed};
 
-use crate::protocol::{RawSettings, read_arguments};
+use crate::protocol::{RawSettings, read_arguments, read_settings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub fn read<T: RequestSettings>(settings: RawSettings) -> Result<Settings<T>, St
     Ok(Settings {
         own: read_arguments(settings.clone())?,
         common: read_arguments(settings.clone())?,
-        live: read_arguments(settings)?,
+        live: read_settings(settings)?,
         notes,
     })
 }

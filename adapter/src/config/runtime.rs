@@ -3,7 +3,7 @@
 use super::signals::SignalSettings;
 use super::values::{PathPairs, StepFilters};
 use super::{is_known_key, nearest};
-use crate::protocol::{RawSettings, read_arguments};
+use crate::protocol::{RawSettings, read_settings};
 use crate::sources::Flavor;
 use crate::sources::SourceMap;
 use engine::value::scalar::NumberFormat;
@@ -213,7 +213,7 @@ pub fn changed(
             value => settings.0.insert(key, value),
         };
     }
-    let live: RuntimeSettings = read_arguments(Value::Object(settings.0.clone()))?;
+    let live: RuntimeSettings = read_settings(Value::Object(settings.0.clone()))?;
     let plan = live.plan()?;
     Ok((settings, plan))
 }
@@ -261,4 +261,22 @@ fn terminate_limit(seconds: Option<f64>) -> Duration {
         .filter(|it| it.is_finite())
         .unwrap_or(DEFAULT_SECONDS);
     Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_refused() {
+        let change = |value: Value| {
+            let changes = Map::from_iter([("hex".to_owned(), value)]);
+            changed(&RawSettings::default(), changes).map(|(_, resolved)| resolved.limits.numbers)
+        };
+        assert!(change(json!("banana")).is_err_and(|error| error.contains("`hex`")));
+        for hex in [json!(true), json!("true")] {
+            assert_eq!(change(hex), Ok(NumberFormat::Hex));
+        }
+    }
 }

@@ -12,6 +12,21 @@ use std::collections::HashSet;
 /// # Errors
 /// The arguments are invalid; the text names the path of the field.
 pub fn read_arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
+    read(arguments, drop_hint)
+}
+
+/// Reads settings that a user has written. Unlike the hints of a request, none is dropped for a wrong value.
+///
+/// # Errors
+/// As [`read_arguments`].
+pub fn read_settings<T: DeserializeOwned>(settings: Value) -> Result<T, String> {
+    read(settings, |_, _| Repair::No)
+}
+
+fn read<T: DeserializeOwned>(
+    arguments: Value,
+    last_resort: fn(&str, &Value) -> Repair,
+) -> Result<T, String> {
     let mut arguments = match arguments {
         Value::Null => Value::Object(serde_json::Map::new()),
         Value::Object(_) => arguments,
@@ -26,10 +41,10 @@ pub fn read_arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, String
         let path = error.path();
         let how = match mended.insert(path.clone()) {
             true => coerce,
-            false => drop_hint,
+            false => last_resort,
         };
         let is_repaired =
-            repair(&mut arguments, &path, how) || repair(&mut arguments, &path, drop_hint);
+            repair(&mut arguments, &path, how) || repair(&mut arguments, &path, last_resort);
         if !is_repaired {
             return Err(error.to_string());
         }
@@ -64,11 +79,8 @@ fn repair(root: &mut Value, path: &[Segment], how: fn(&str, &Value) -> Repair) -
         Segment::Index(index) => (parent.get_mut(index), ""),
     };
     let Some(slot) = slot else { return false };
-    let is_null = slot.is_null();
     match how(key, slot) {
         Repair::As(value) => *slot = value,
-        // `hex` of a request is in its `format`; at the top it is a setting.
-        Repair::Dropped if key == "hex" && parents.is_empty() && !is_null => return false,
         Repair::Dropped => match parent.as_object_mut() {
             Some(object) => drop(object.remove(key)),
             None => return false,

@@ -32,7 +32,7 @@ pub use error::{ErrorKind, Handled, RequestError};
 pub use events::*;
 pub use exceptions::*;
 pub use explain::*;
-pub use lenient::read_arguments;
+pub use lenient::{read_arguments, read_settings};
 pub use memory::*;
 pub use origin::*;
 pub use parse::{from_json, from_value};

@@ -164,33 +164,6 @@ impl Evaluator<'_> {
         }))
     }
 
-    /// Destroys a copy that was made for a call, by the destructor of its class if there is one.
-    pub(super) fn destroyed(
-        &mut self,
-        copy: &Value,
-        class: &Arc<DwarfTy>,
-        key: Range<usize>,
-        node: &Node,
-    ) -> Result<(), Error> {
-        if let Some(done) = self.context.answered(&key) {
-            return done.at(node).map(drop);
-        }
-        let destructor = self.destructor(class);
-        let (Some(destructor), Some(addr)) = (destructor, copy.address()) else {
-            return Ok(());
-        };
-        Err(self.context.call(Call {
-            name: destructor.function.name.to_string(),
-            span: key,
-            entry: destructor.bias.load(destructor.function.entry),
-            arguments: vec![Argument::word(addr.0)],
-            returns: Ty::Void,
-            result: ResultPlace::Registers,
-            language: Language::Cpp,
-            errno: None,
-        }))
-    }
-
     /// Returns the destructor of exactly this class.
     pub(super) fn destructor(&self, class: &Arc<DwarfTy>) -> Option<ResolvedFunction> {
         // The `D0` destructor would also free the memory (Itanium C++ ABI §5.1.4.3).

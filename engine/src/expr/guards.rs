@@ -25,7 +25,7 @@ const OF_CPP: [&str; 6] = [
 
 /// The number of the first call that drops a part of a guard, among the auxiliary calls of the call that made it.
 const DROP: usize = 0xfff;
-/// How deep the parts of a value are that are dropped: a guard in an `Err(PoisonError)` is the fourth.
+/// Maximum depth of the search for the guard in a value. In `Err(PoisonError { data: guard })` the guard is at depth 4.
 const DEPTH: u32 = 6;
 
 /// A guard that an evaluation has to drop.
@@ -78,7 +78,8 @@ impl Evaluator<'_> {
         Err(error(why, &node.span))
     }
 
-    /// Records what a call has returned, if it is a guard: a restarted evaluation may not get to the call again.
+    /// Records the result of a call if it is a guard. The record outlives a restart of the evaluation, which may skip the
+    /// call.
     pub(super) fn keep_guard(&mut self, value: &Value, key: &Range<usize>) {
         if guard_in(&value.ty).is_some()
             && let Some(guards) = self.context.guards()
@@ -112,7 +113,16 @@ impl Evaluator<'_> {
         evaluated
     }
 
-    fn drop_value(&mut self, value: &Value, key: Range<usize>, node: &Node) -> Result<(), Error> {
+    /// Drops a value by the code that the program has for its type, if it has some.
+    ///
+    /// # Errors
+    /// The call is to be made first, or has failed.
+    pub(super) fn drop_value(
+        &mut self,
+        value: &Value,
+        key: Range<usize>,
+        node: &Node,
+    ) -> Result<(), Error> {
         if let Some(done) = self.context.answered(&key) {
             return done.at(node).map(drop);
         }
@@ -168,7 +178,7 @@ impl Evaluator<'_> {
             let entry = destructor.bias.load(destructor.function.entry);
             return Some((destructor.function.name.to_string(), entry));
         }
-        let name = format!("core::ptr::drop_in_place<{}>", class.ty.name);
+        let name = ownership::drop_glue(&class);
         let module = class.module();
         let function = module.functions_named(&name).into_iter().next()?;
         Some((name, class.bias.load(function.entry)))

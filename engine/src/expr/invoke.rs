@@ -360,7 +360,7 @@ impl Evaluator<'_> {
                 let copy =
                     self.copied(&arguments[nth], &class, special(key, copies.len()), node)?;
                 arguments.to_mut()[nth] = copy.clone();
-                copies.push((class, copy));
+                copies.push(copy);
             }
         }
         if let Some(answer) = self.context.answered(key) {
@@ -372,8 +372,8 @@ impl Evaluator<'_> {
                 false => answer,
             };
             // The caller destroys its copies after the call, last to first.
-            for (nth, (class, copy)) in copies.iter().enumerate().rev() {
-                self.destroyed(copy, class, special(key, copies.len() + nth), node)?;
+            for (nth, copy) in copies.iter().enumerate().rev() {
+                self.drop_value(copy, special(key, copies.len() + nth), node)?;
             }
             return Ok(answer);
         }

@@ -109,9 +109,14 @@ fn dropped(ty: &Ty, budget: &mut u32) -> Option<Arc<str>> {
     }
 }
 
+/// Returns the name of the code that drops values of a type of Rust.
+pub(super) fn drop_glue(class: &DwarfTy) -> String {
+    format!("core::ptr::drop_in_place<{}>", class.ty.name)
+}
+
 /// Returns whether the program has code that drops values of a type.
 fn has_drop_glue(class: &DwarfTy) -> bool {
-    let name = format!("core::ptr::drop_in_place<{}>", class.ty.name);
+    let name = drop_glue(class);
     let module = class.module();
     !module.functions_named(&name).is_empty() || !module.inlined_named(&name).is_empty()
 }

@@ -196,7 +196,7 @@ impl Modules {
         }
         let here = here.map(|here| here.id);
         self.images_from(place).find_map(|loaded| {
-            // As by names of variables, no local data of libc is meant.
+            // Local data of libc has no bare name outside of libc ([`CodePlace::may_mean`]).
             if loaded.is_of_the_system() && here.is_some_and(|here| here != loaded.id) {
                 return Some(loaded.bias.load(loaded.module.global_object(symbol)?));
             }

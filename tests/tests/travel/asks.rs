@@ -281,7 +281,7 @@ fn change_of_the_program_begins_the_recording_anew() {
     client.disconnect();
 }
 
-/// The snapshots from before the change are gone.
+/// An assignment discards the snapshots that were made before it; a step back must not look for one of them.
 #[test]
 fn ways_back_after_a_change_end_where_it_was_made() {
     let fixture = Fixture::of("c/record/compute.c");

@@ -126,12 +126,13 @@ fn split_arguments(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The names of the fields that a call has beside its arguments.
+/// The fields of each call, besides its arguments.
 const NAMED: [&str; 5] = ["function", "returned", "elapsed", "depth", "thread"];
 /// Maximum number of names of arguments in a message.
 const LISTED: usize = 20;
 
-/// Returns what is wrong with fields that none of some calls has; `None` if each has one, or there are no calls.
+/// Returns an error about the first field that no call has, with the fields that there are; `None` if there is no such
+/// field, or no call.
 pub fn unknown_field<'a>(
     calls: &[Call],
     mut fields: impl Iterator<Item = &'a str>,
@@ -139,7 +140,8 @@ pub fn unknown_field<'a>(
     let arguments = calls.iter().flat_map(|call| &call.arguments);
     let arguments: BTreeSet<&str> = arguments.map(|(name, _)| &**name).collect();
     let is_known = |field: &str| NAMED.contains(&field) || arguments.contains(field);
-    let field = fields.find(|field| !calls.is_empty() && !is_known(field))?;
+    let unknown = fields.find(|field| !is_known(field));
+    let field = unknown.filter(|_| !calls.is_empty())?;
     let mut known: Vec<&str> = NAMED.to_vec();
     known.extend(arguments.iter().take(LISTED));
     Some(format!(

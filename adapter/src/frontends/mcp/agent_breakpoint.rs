@@ -61,13 +61,10 @@ impl BreakpointTarget {
             && let Ok(line) = line.trim().parse()
         {
             // Compilers write `FILE:LINE:COLUMN`; the line is taken.
-            return match file
-                .rsplit_once(':')
-                .map(|(file, line)| (file, line.parse()))
-            {
-                Some((file, Ok(line))) if !file.is_empty() => Self::Line(file.to_owned(), line),
-                _ => Self::Line(file.to_owned(), line),
-            };
+            let before = file.rsplit_once(':').filter(|(file, _)| !file.is_empty());
+            let before = before.and_then(|(file, line)| Some((file, line.parse().ok()?)));
+            let (file, line) = before.unwrap_or((file, line));
+            return Self::Line(file.to_owned(), line);
         }
         Self::Function(text.trim().to_owned())
     }

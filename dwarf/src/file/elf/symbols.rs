@@ -94,7 +94,7 @@ pub(crate) fn functions_called(
 
 /// Returns the sized function that covers `addr`.
 pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64) -> Option<Symbol> {
-    // Of several names, the one that the sorted table has last.
+    // A function with several names has the name that sorts last, as in the sorted table.
     let order = |it: &Entry| (it.symbol.addr, Reverse(it.rank), it.symbol.name);
     let mut best: Option<Entry> = None;
     for holder in [Some(image), debug].into_iter().flatten() {

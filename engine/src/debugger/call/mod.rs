@@ -42,7 +42,7 @@ pub(crate) struct Replay {
     pub expression: (Option<crate::FrameKey>, String),
     pub done: HashMap<(usize, usize), Result<Value, Error>>,
     pub wanted: Option<Call>,
-    /// What is dropped when the evaluation is over.
+    /// The guards that are dropped at the end of the evaluation.
     pub guards: Vec<Guard>,
     /// Bytes of the stack below the red zone that hold results of calls.
     pub reserved: u64,

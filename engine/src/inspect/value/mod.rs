@@ -104,11 +104,11 @@ pub struct Limits {
     pub numbers: scalar::NumberFormat,
     /// Whether addresses are shown; otherwise `0x…`, which is the same in every run.
     pub addresses: bool,
-    /// How much the text of a pointer says of its target.
+    /// Whether the text of a pointer includes its target.
     pub pointees: Pointees,
 }
 
-/// How much the text of a pointer says of its target.
+/// Whether the text of a pointer includes its target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Pointees {
     /// Nothing but what tells pointers apart: strings, names of functions, classes of objects.

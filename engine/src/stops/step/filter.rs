@@ -32,8 +32,8 @@ const MAX_COMPILED_BYTES: usize = 1 << 22;
 
 /// The sources that steps do not stop in: sources that match a pattern, and sources that are missing.
 pub struct StepFilters {
-    /// Those of the user are compiled with the filters, which refuses wrong ones; the defaults alone by the first
-    /// step that asks.
+    /// The compiled patterns. [`StepFilters::new`] compiles them if the user has given some, to refuse wrong ones; the
+    /// first step compiles the defaults.
     compiled: OnceCell<RegexSet>,
     patterns: Vec<String>,
     /// For each pattern, whether it is an exception.

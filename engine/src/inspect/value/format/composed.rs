@@ -22,13 +22,6 @@ impl Writer<'_> {
         depth: usize,
     ) -> Result<(), Error> {
         let language = value.ty.language();
-        let Some(count) = array.count else {
-            match depth >= self.limits.depth {
-                true => self.folded(language),
-                false => self.out.push_str("<array of unknown length>"),
-            }
-            return Ok(());
-        };
         // A vector register of small numbers is not text.
         if let (Shape::Scalar(scalar), false) = (array.element.shape(), value.ty.is_vector()) {
             let is_text = match scalar.kind {
@@ -36,7 +29,9 @@ impl Writer<'_> {
                 ScalarKind::Utf => language != Language::Rust,
                 _ => false,
             };
-            if let Some(unit) = Unit::of(&array.element).filter(|_| is_text) {
+            if let Some(unit) = Unit::of(&array.element).filter(|_| is_text)
+                && let Some(count) = array.count
+            {
                 return self.char_array(value, unit, count);
             }
         }
@@ -44,6 +39,10 @@ impl Writer<'_> {
             self.folded(language);
             return Ok(());
         }
+        let Some(count) = array.count else {
+            self.out.push_str("<array of unknown length>");
+            return Ok(());
+        };
         let row = ElementArray {
             place: value.place.clone(),
             element: array.element.clone(),
