@@ -58,6 +58,21 @@ fn the_line_that_has_written_is_shown() {
 }
 
 #[test]
+fn write_of_a_parameter_is_that_of_its_own_call() {
+    let fixture = Fixture::of("c/same_arguments.c");
+    let mut client = recorded(&fixture, "read");
+    for _ in 1..3 {
+        client.continue_();
+        client.expect_stopped("breakpoint");
+    }
+    let found = last_write(&mut client, "n");
+    assert_eq!(found, "n was written without a change: 7");
+    client.expect_line(&fixture, "twice");
+    assert_eq!(client.evaluate("calls"), "3");
+    client.disconnect();
+}
+
+#[test]
 fn writes_of_a_value_are_found_one_after_the_other() {
     let fixture = Fixture::of("c/travel.c");
     let mut client = recorded(&fixture, "done");

@@ -6,6 +6,7 @@ use crate::debugger::dispatch::Shown;
 use crate::debugger::{Debugger, State, Vote};
 use crate::ids::error::Error;
 use crate::ids::{BreakpointId, BreakpointOptions, ThreadId};
+use crate::images::body;
 use crate::os::{CallOfRun, SystemWrite};
 use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::breakpoint::watch::{
@@ -18,6 +19,9 @@ use std::collections::BTreeMap;
 /// A search for the last write to data that has changed it.
 pub(in crate::debugger) struct LastWrite {
     data: Watchable,
+    /// The write that the search began at, if it is one that was found before.
+    begins_at: Option<FoundWrite>,
+    stores: Stores,
     awaited: Awaited,
     /// Whether the program's write that leads to the place where the search began counts: it was not found before.
     counts: bool,
@@ -29,6 +33,17 @@ pub(in crate::debugger) struct LastWrite {
     pub(super) is_nothing_found: bool,
     /// Whether the last search was given up.
     pub(super) is_abandoned: bool,
+}
+
+/// Which stores a search finds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stores {
+    /// Those that change the data.
+    Changes,
+    /// All: the last change may be that of an earlier call, and the call of the variable has stored the same value.
+    All,
+    /// Those that change the data, after no store was found in the call of the variable.
+    ChangesAlone,
 }
 
 /// What is searched.
@@ -45,6 +60,8 @@ enum Awaited {
 enum Came {
     /// By another search, of which this is the first vote.
     Search(Vote),
+    /// By another search from where the first one began, of which this is the first vote on the thread there.
+    Again(ThreadId, Vote),
     /// The place that is shown is the one.
     Here,
     /// The place where the search began is the one, and is reported.
@@ -52,6 +69,7 @@ enum Came {
 }
 
 /// A write that was found, and that the shown stop is at.
+#[derive(Clone)]
 pub(super) struct FoundWrite {
     data: Watchable,
     at: Mark,
@@ -90,6 +108,8 @@ impl Debugger {
         self.check_searched(data)?;
         let mut writing = LastWrite {
             data: data.clone(),
+            begins_at: self.travel.found_write.clone(),
+            stores: Stores::Changes,
             awaited: Awaited::Store(None),
             counts: !self.is_at_write_of(data),
             reason: None,
@@ -115,8 +135,12 @@ impl Debugger {
         let write = self.inferior.os_mut().last_system_write(addr, size, before);
         writing.awaited = Awaited::Store(write.filter(|write| !write.maps));
         (writing.reason, writing.call) = (None, None);
+        let access = match writing.stores {
+            Stores::Changes | Stores::ChangesAlone => DataAccess::Write,
+            Stores::All => DataAccess::Store,
+        };
         let searched = Searched {
-            data: Some(self.watch_alone(&writing.data, DataAccess::Write)?),
+            data: Some(self.watch_alone(&writing.data, access)?),
             skips_last: by == Some(By::CallWithoutStop),
             ..Searched::of(Goal::Write)
         };
@@ -162,11 +186,17 @@ impl Debugger {
         self.inferior.normalize(thread);
         self.clear_stop_state();
         let came = self.came_to_write(thread, &mut writing);
+        let came = self.check_call_of_write(thread, &mut writing, came);
         (writing.is_abandoned, writing.is_nothing_found) = (false, false);
         match came {
             Ok(Came::Search(vote)) => {
                 self.travel.writing = Some(writing);
                 Some(vote)
+            }
+            Ok(Came::Again(from, vote)) => {
+                self.travel.writing = Some(writing);
+                self.carry_out(from, vote);
+                Some(Vote::Stay)
             }
             Ok(Came::Here) => {
                 self.forget_begin();
@@ -182,6 +212,54 @@ impl Debugger {
             Ok(Came::Begin(vote)) => Some(vote),
             Err(why) => Some(self.fail_replay(&why)),
         }
+    }
+
+    /// Checks that the last change of a variable is not that of an earlier call with its frame at the same address,
+    /// while the variable's own call has stored the same value: then that store is searched.
+    fn check_call_of_write(
+        &mut self,
+        thread: ThreadId,
+        writing: &mut LastWrite,
+        came: Result<Came, String>,
+    ) -> Result<Came, String> {
+        if writing.data.scope.is_none() {
+            return came;
+        }
+        let is_left_over = match came {
+            Ok(Came::Here) => self.is_left_over(&writing.data),
+            Err(_) if writing.is_nothing_found => true,
+            _ => return came,
+        };
+        let stores = match writing.stores {
+            Stores::Changes if is_left_over || self.is_in_prologue(thread) => Stores::All,
+            Stores::All if is_left_over => Stores::ChangesAlone,
+            _ => return came,
+        };
+        let (begun, shown) = self.show_begin_again(None);
+        self.inferior.set_state(State::Stopped);
+        let thread = begun.or_else(|| self.current_thread()).unwrap_or(thread);
+        if let Some(shown) = shown {
+            self.show_stop_again(thread, shown);
+        }
+        self.keep_begin(thread);
+        self.travel.found_write.clone_from(&writing.begins_at);
+        writing.stores = stores;
+        let vote = self.search_change(thread, writing);
+        vote.map(|vote| Came::Again(thread, vote))
+            .map_err(|why| why.to_string())
+    }
+
+    /// Returns whether a thread is before the body of its function, where parameters are stored.
+    fn is_in_prologue(&self, thread: ThreadId) -> bool {
+        let Some(pc) = self.inferior.registers(thread).map(|it| it.pc()) else {
+            return false;
+        };
+        let Some(loaded) = self.images.modules.at(pc) else {
+            return false;
+        };
+        let addr = loaded.bias.file(pc);
+        let function = loaded.module.function_at(addr);
+        function.is_some_and(|it| addr <= body::passed_by_each_call(&loaded.module, &it))
     }
 
     /// A search has ended.
