@@ -192,6 +192,14 @@ fn queries_that_cannot_be_recorded_run_nothing() {
         ("count() where nosuch(nth)", "no function `nosuch`"),
         ("nosuch, nth", "no variable `nosuch`"),
         ("sum(nth) where name->n > 3", "name"),
+        (
+            "count(), sum(name)",
+            "a `const char *` is an address, and addresses are not added",
+        ),
+        ("max(look)", "is not a number"),
+        ("mean(since(nosuch))", "since(nosuch): "),
+        ("mean(since(nosuch.c:3))", "since(nosuch.c:3): "),
+        ("mean(since(main, nosuch))", "no variable `nosuch`"),
         ("count( by", "expected `)`"),
     ] {
         let (code, shown, errors) = output(&["look", query, "--", program]);

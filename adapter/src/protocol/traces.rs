@@ -135,7 +135,8 @@ pub struct Trace {
     /// Whether debug info is still being searched for its location, or for the names in its query.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_searching: bool,
-    /// Whether no loaded module has the names in its query: only a library that is loaded later may have them.
+    /// Whether no loaded module has the names and places in its query: only a library that is loaded later may have
+    /// them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lacks_names: bool,
     /// Why not, or a remark.

@@ -134,17 +134,7 @@ impl Debugger {
         };
         let mut info = breakpoint.info(id);
         self.watch_info(id, &mut info);
-        let remarks = self.stops.breakpoints.remarks_on_marks(id);
-        if !remarks.is_empty() {
-            info.is_in_program = false;
-            let own = info.message.take();
-            info.message = Some(
-                own.into_iter()
-                    .chain(remarks)
-                    .collect::<Vec<_>>()
-                    .join("; "),
-            );
-        }
+        self.stops.breakpoints.add_marks(id, &mut info);
         if self.is_post_mortem() {
             info.verified = false;
             info.message = Some("this is a core file: breakpoints cannot be hit".into());

@@ -149,7 +149,7 @@ fn check(breakpoint: &Breakpoint, modules: &Modules) -> Checked {
         }
     }
     if let Some(query) = &program.trace {
-        expressions.extend(query.expressions().map(|it| (Role::Trace, it)));
+        expressions.extend(query.expressions().map(|(it, of)| (Role::Trace(of), it)));
     }
     let (mut known, mut lacking, mut unread_somewhere) = (false, Vec::new(), false);
     let mut unread = Vec::new();

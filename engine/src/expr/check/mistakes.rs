@@ -6,36 +6,68 @@ use super::{Checker, Known, Scope, Stop};
 use crate::expr::Expression;
 use crate::expr::evaluate::inner;
 use crate::ids::error::Error;
+use crate::inspect::library;
+use crate::inspect::value::scalar::ScalarKind;
+
+/// What an expression's value is used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Use {
+    /// It is shown.
+    Value,
+    /// It decides: true or false.
+    Truth,
+    /// It is compared with others, as a number.
+    Number,
+    /// It is added to others.
+    Summand,
+}
 
 impl Expression {
-    /// Returns whether the check finds nothing to object to and knows all names. `as_condition`: its value
-    /// is to be true or false.
-    pub(crate) fn is_known(&self, scope: &dyn Scope, as_condition: bool) -> bool {
+    /// Returns whether the check finds nothing to object to and knows all names.
+    pub(crate) fn is_known(&self, scope: &dyn Scope, of: Use) -> bool {
         let known = Known::default();
         let checker = Checker::new(scope, self.language(), &known, self.text());
-        match as_condition {
-            true => checker.condition(self.root()).is_ok(),
-            false => checker.check(self.root()).is_ok(),
-        }
+        checker.usable(self.root(), of).is_ok()
     }
 
     /// Returns the first mistake. Names that are unknown are none: a library that is loaded later
-    /// may define them. `as_condition`: its value is to be true or false.
-    pub(crate) fn mistake(&self, scope: &dyn Scope, as_condition: bool) -> Option<Error> {
+    /// may define them.
+    pub(crate) fn mistake(&self, scope: &dyn Scope, of: Use) -> Option<Error> {
         let known = Known::default();
         let checker = Checker::new(scope, self.language(), &known, self.text());
-        let mistake = checker.mistake_in(self.root()).or_else(|| {
-            match as_condition.then(|| checker.condition(self.root()))? {
-                Err(Stop::Wrong(error @ Error::Eval { .. })) => Some(error),
-                _ => None,
-            }
-        });
+        let mistake =
+            checker
+                .mistake_in(self.root())
+                .or_else(|| match checker.usable(self.root(), of) {
+                    Err(Stop::Wrong(error @ Error::Eval { .. })) => Some(error),
+                    _ => None,
+                });
         // Of too long an expression nothing is known.
         mistake.filter(|_| checker.left.get() > 0)
     }
 }
 
 impl Checker<'_> {
+    /// Checks an expression, and that its type suits what its value is used for.
+    fn usable<'t>(&self, node: &'t Node, of: Use) -> Result<(), Stop<'t>> {
+        let checked = match of {
+            Use::Truth => return self.condition(node).map(drop),
+            Use::Value | Use::Number | Use::Summand => self.check(node)?,
+        };
+        if of == Use::Value || checked.is_late() {
+            return Ok(());
+        }
+        let name = checked.ty.name();
+        let why = match library::number_kind(&checked.ty) {
+            None => format!("a `{name}` is not a number"),
+            Some(ScalarKind::Address) if of == Use::Summand => {
+                format!("a `{name}` is an address, and addresses are not added")
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(Stop::Wrong(Error::eval(why)))
+    }
+
     // The parser limits the depth of trees.
     fn mistake_in(&self, node: &Node) -> Option<Error> {
         match self.check(node) {

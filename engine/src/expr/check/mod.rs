@@ -42,6 +42,7 @@ mod source;
 mod source_values;
 mod vectors;
 
+pub(crate) use mistakes::Use;
 pub(crate) use rust_calls::{is_code_of, is_trait_object, of_closure};
 pub(crate) use rust_types::{fields, is_open, is_reference, same as same_type};
 

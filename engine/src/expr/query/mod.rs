@@ -13,6 +13,7 @@ pub(crate) mod words;
 pub use at_site::{NOTHING, Returning, SiteQuery};
 
 use super::Expression;
+use super::check::Use;
 
 /// A parsed query.
 #[derive(Clone, Debug)]
@@ -142,6 +143,18 @@ impl Since {
     }
 }
 
+impl Aggregate {
+    /// Returns what the value of a column is used for.
+    fn of_value(self) -> Use {
+        match self {
+            Aggregate::Sum | Aggregate::Mean => Use::Summand,
+            Aggregate::Least | Aggregate::Greatest | Aggregate::Histogram(_) => Use::Number,
+            // These have no value.
+            Aggregate::Count | Aggregate::Rate => Use::Value,
+        }
+    }
+}
+
 impl Scale {
     /// Returns the number of buckets of a linear scale, without the two outside.
     pub fn buckets(from: i64, to: i64, step: u64) -> u64 {
@@ -186,11 +199,18 @@ impl Query {
         tables.chain(&self.record)
     }
 
-    /// Returns the expressions of all values, and of the keys of `since`.
-    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        let keys = self.sinces.iter().map(|since| &since.key);
-        let all = self.subjects().chain(keys).chain(&self.mark);
-        all.filter_map(Subject::expression)
+    /// Returns the expressions of all values, and of the keys of `since`, with what their values are used for.
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = (&Expression, Use)> {
+        let columns = self.tables.iter().flat_map(|table| &table.columns);
+        let numbers = columns.filter_map(|column| {
+            let expression = column.value.as_ref()?.expression()?;
+            Some((expression, column.aggregate.of_value()))
+        });
+        let keys = self.tables.iter().flat_map(|table| &table.keys);
+        let keys = keys.chain(self.sinces.iter().map(|since| &since.key));
+        let shown = keys.chain(&self.record).chain(&self.mark);
+        let shown = shown.filter_map(|it| Some((it.expression()?, Use::Value)));
+        numbers.chain(shown)
     }
 
     /// Returns whether nothing is recorded that the frame of a hit has: no variable, parameter or register.

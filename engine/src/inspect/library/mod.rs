@@ -25,7 +25,7 @@ pub use elements::{MAX_EXAMINED, elements, entries, row};
 pub use method::Method;
 pub use method::referent as referent_type;
 pub use method::{function, has, method, names, truth};
-pub use number::{Wanted, number};
+pub use number::{Wanted, number, number_kind};
 pub use ranges::kind as range_kind;
 pub use text::{is_narrow, text_of, unit_type};
 pub use written::{

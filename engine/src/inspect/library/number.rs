@@ -4,7 +4,7 @@ use super::compare::{compare, is_text};
 use super::text::Text;
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Int, Number, Scalar, ScalarKind};
-use crate::inspect::value::{PointerKind, Shape, Target, Value};
+use crate::inspect::value::{PointerKind, Shape, Target, Ty, Value};
 use std::cmp::Ordering;
 
 /// Maximum nesting of references.
@@ -24,23 +24,42 @@ pub(super) fn integer(target: &dyn Target, value: &Value) -> Result<Int, Error> 
 /// Returns a number, an enumerator or an address, through references; `None`: it is something else.
 pub fn number(target: &dyn Target, value: &Value) -> Result<Option<Number>, Error> {
     let value = plain(target, value)?;
-    let scalar = match value.ty.shape() {
+    match scalar_of(&value.ty) {
+        Some(scalar) => Ok(Some(scalar.number(value.raw(target)?))),
+        None => Ok(None),
+    }
+}
+
+/// Returns what [`number`] reads of a type that is no reference; `None`: it is no number.
+fn scalar_of(ty: &Ty) -> Option<Scalar> {
+    match ty.shape() {
         Shape::Scalar(Scalar {
             kind: ScalarKind::Complex(_),
             ..
-        }) => return Ok(None),
-        Shape::Scalar(scalar) => scalar,
-        Shape::Enumeration(ty) => {
-            let kind = match ty.enumeration().is_some_and(|it| it.signed) {
+        }) => None,
+        Shape::Scalar(scalar) => Some(scalar),
+        Shape::Enumeration(of) => {
+            let kind = match of.enumeration().is_some_and(|it| it.signed) {
                 true => ScalarKind::Signed,
                 false => ScalarKind::Unsigned,
             };
-            Scalar::new(kind, value.ty.size().unwrap_or(4).clamp(1, 16) as u8)
+            Some(Scalar::new(kind, ty.size().unwrap_or(4).clamp(1, 16) as u8))
         }
-        Shape::Pointer(_, PointerKind::Raw) => Scalar::new(ScalarKind::Address, 8),
-        _ => return Ok(None),
-    };
-    Ok(Some(scalar.number(value.raw(target)?)))
+        Shape::Pointer(_, PointerKind::Raw) => Some(Scalar::new(ScalarKind::Address, 8)),
+        _ => None,
+    }
+}
+
+/// Returns the kind of number that [`number`] reads of values of a type; `None`: it reads none.
+pub fn number_kind(ty: &Ty) -> Option<ScalarKind> {
+    let mut ty = ty.clone();
+    for _ in 0..NESTING {
+        match ty.shape() {
+            Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) => ty = of,
+            _ => break,
+        }
+    }
+    scalar_of(&ty).map(|scalar| scalar.kind)
 }
 
 /// Returns a value without references around it.

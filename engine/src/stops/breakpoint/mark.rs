@@ -1,7 +1,8 @@
 //! Marks: breakpoints at the places of a tracepoint's `since`, which keep the time of each pass. They
 //! come and go with the tracepoint, and clients do not see them.
 
-use super::{Breakpoint, Breakpoints, Spec};
+use super::problem::ProblemKind;
+use super::{Breakpoint, BreakpointInfo, Breakpoints, Spec};
 use crate::expr::query::Since;
 use crate::ids::{BreakpointId, BreakpointOptions};
 use std::path::PathBuf;
@@ -113,22 +114,33 @@ impl Breakpoints {
         self.mark(id).map_or(id, |mark| mark.tracepoint)
     }
 
-    /// Returns remarks on a tracepoint's marks: those that are not found, or are slow.
-    pub(crate) fn remarks_on_marks(&self, tracepoint: BreakpointId) -> Vec<String> {
-        let mut remarks = Vec::new();
+    /// Adds to the state of a tracepoint what is to be said of its marks: those that are not found, are wrong, or
+    /// are slow.
+    pub(crate) fn add_marks(&self, tracepoint: BreakpointId, info: &mut BreakpointInfo) {
         for id in &self.marks {
             let Some(breakpoint) = self.all.get(id) else {
                 continue;
             };
-            let info = breakpoint.info(*id);
-            if let (Some(mark), Some(message)) = (&breakpoint.mark, info.message)
-                && mark.tracepoint == tracepoint
-                && !info.is_in_program
-            {
-                remarks.push(format!("{}: {message}", mark.text()));
+            let own = breakpoint.info(*id);
+            let Some(mark) = breakpoint.mark.as_ref() else {
+                continue;
+            };
+            if mark.tracepoint != tracepoint {
+                continue;
+            }
+            info.lacks_names |= own.lacks_names || !own.verified;
+            if own.problem == Some(ProblemKind::Searching) {
+                info.problem = info.problem.or(own.problem);
+            }
+            if let Some(message) = own.message.filter(|_| !own.is_in_program) {
+                info.is_in_program = false;
+                let known = info.message.take();
+                let remarks = known
+                    .into_iter()
+                    .chain([format!("{}: {message}", mark.text())]);
+                info.message = Some(remarks.collect::<Vec<_>>().join("; "));
             }
         }
-        remarks
     }
 }
 

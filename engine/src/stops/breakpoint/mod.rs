@@ -119,7 +119,8 @@ pub struct BreakpointInfo {
     /// The number of hits at which its condition was false, and whether it is complete: code in the program counts such
     /// hits only on x86-64, and only with [`BreakpointOptions::counts_passes`].
     pub passes: (u64, bool),
-    /// Whether no loaded module has the names that its condition, message or query mentions.
+    /// Whether no loaded module has the names that its condition, message or query mentions, or a place of the query's
+    /// `since`.
     pub lacks_names: bool,
 }
 

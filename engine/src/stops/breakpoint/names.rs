@@ -2,7 +2,7 @@
 //! reported when it is set. It uses debug info only; the process is not read.
 
 use crate::compile::{CodeScope, Scope};
-use crate::expr::check::{self, Leaf};
+use crate::expr::check::{self, Leaf, Use};
 use crate::expr::evaluate::DEREFERENCES;
 use crate::expr::header_constants;
 use crate::expr::ir::Storage;
@@ -68,7 +68,8 @@ impl Names {
 pub(crate) enum Role {
     Condition,
     LogMessage,
-    Trace,
+    /// A value of a tracepoint, and what it is used for.
+    Trace(Use),
     /// The condition of a tracepoint.
     Filter,
 }
@@ -78,7 +79,16 @@ impl Role {
         match self {
             Role::Condition | Role::Filter => "condition",
             Role::LogMessage => "log message",
-            Role::Trace => "tracepoint",
+            Role::Trace(_) => "tracepoint",
+        }
+    }
+
+    /// Returns what the value is used for.
+    fn of_value(self) -> Use {
+        match self {
+            Role::Condition | Role::Filter => Use::Truth,
+            Role::LogMessage => Use::Value,
+            Role::Trace(of) => of,
         }
     }
 
@@ -86,7 +96,7 @@ impl Role {
         match self {
             Role::Condition | Role::Filter => ProblemKind::Condition,
             Role::LogMessage => ProblemKind::LogMessage,
-            Role::Trace => ProblemKind::Trace,
+            Role::Trace(_) => ProblemKind::Trace,
         }
     }
 }
@@ -155,16 +165,16 @@ impl NameScope<'_> {
 
     /// Returns the error for the first unknown name, or else for the first mistake.
     pub(crate) fn wrong_in(&self, role: Role, expression: &Expression) -> Option<Wrong> {
-        let is_condition = matches!(role, Role::Condition | Role::Filter);
+        let of = role.of_value();
         self.lacks_code.set(false);
-        if expression.is_known(self, is_condition) {
+        if expression.is_known(self, of) {
             return None;
         }
         let language = expression.language();
         let mentioned = expression.mentioned();
         let (what, text) = (role.name(), expression.text());
         let wrong = mentioned.iter().find(|it| !self.may_know(it, language));
-        let is_traced = matches!(role, Role::Trace | Role::Filter);
+        let is_traced = matches!(role, Role::Trace(_) | Role::Filter);
         let word = wrong.filter(|_| is_traced);
         if let Some(why) = word.and_then(|it| why_no_value(it.name, role == Role::Filter)) {
             return Some(Wrong {
@@ -181,10 +191,7 @@ impl NameScope<'_> {
                 mistake: None,
             },
             None => Wrong {
-                text: format!(
-                    "{what} `{text}`: {}",
-                    expression.mistake(self, is_condition)?
-                ),
+                text: format!("{what} `{text}`: {}", expression.mistake(self, of)?),
                 mistake: Some(role.problem_kind()),
             },
         })
