@@ -7,11 +7,39 @@ use crate::protocol::{Trace, TraceRecords};
 use serde_json::json;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
+use terminal_size::{Height, Width, terminal_size};
+use unicode_width::UnicodeWidthChar;
 
 /// Maximum size of what is printed of a tracepoint's tables, in bytes.
 const MAX_BYTES: usize = 1 << 20;
 /// Maximum number of lines that are drawn again and again.
 const MAX_LINES: usize = 40;
+/// Size of a terminal that does not tell its own: columns and rows.
+const TERMINAL: (usize, usize) = (80, 24);
+
+/// Returns the lines that a terminal shows of a text without wrapping one, which is cut, and without scrolling.
+fn fitting(text: &str, (columns, rows): (usize, usize)) -> Vec<String> {
+    // The cursor is in the last row.
+    let lines = text
+        .lines()
+        .take(MAX_LINES.min(rows.saturating_sub(1)).max(1));
+    lines.map(|line| cut(line, columns.max(1))).collect()
+}
+
+/// Returns the begin of a line that is too wide.
+fn cut(line: &str, columns: usize) -> String {
+    let width = |it: char| it.width().unwrap_or_default();
+    if line.chars().map(width).sum::<usize>() <= columns {
+        return line.to_owned();
+    }
+    let mut left = columns - 1;
+    let begin = line.chars().take_while(|it| {
+        let fits = width(*it) <= left;
+        left = left.saturating_sub(width(*it));
+        fits
+    });
+    begin.chain(['…']).collect()
+}
 
 /// What is printed when. On a terminal the tables are drawn over the former ones.
 pub(super) struct Printer {
@@ -54,8 +82,8 @@ impl Printer {
     /// Erases what can be drawn again.
     pub(super) fn erase(&mut self) {
         if self.drawn > 0 {
-            // Up to the first line of it, and clears from there on.
-            print(&format!("\x1b[{}A\x1b[J", self.drawn));
+            // To the begin of its first line, and clears from there on. Ctrl-C has written `^C` into the last one.
+            print(&format!("\r\x1b[{}A\x1b[J", self.drawn));
             self.drawn = 0;
         }
     }
@@ -81,7 +109,10 @@ impl Printer {
                 text.push_str(&format!("\n  now {} hits per s", traces::grouped(rate)));
             }
             if self.redraws && !is_last {
-                let lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
+                let size = terminal_size().map_or(TERMINAL, |(Width(columns), Height(rows))| {
+                    (columns.into(), rows.into())
+                });
+                let lines = fitting(&text, size);
                 self.drawn += lines.len();
                 text = lines.join("\n");
             }
@@ -144,5 +175,22 @@ impl Printer {
         let (at, former) = before?;
         let seconds = at.elapsed().as_secs_f64();
         Some((hits.saturating_sub(former) as f64 / seconds.max(1e-3)) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitting;
+
+    #[test]
+    fn text_fits_into_the_terminal() {
+        assert_eq!(fitting("12345\n123456", (5, 9)), ["12345", "1234…"]);
+        assert_eq!(fitting("größer", (6, 9)), ["größer"]);
+        // These characters have two columns each.
+        assert_eq!(fitting("日本語", (5, 9)), ["日本…"]);
+        assert_eq!(fitting("日本語", (4, 9)), ["日…"]);
+        assert_eq!(fitting("a\nb\nc\nd", (9, 3)), ["a", "b"]);
+        assert_eq!(fitting("ab", (1, 1)), ["…"]);
+        assert_eq!(fitting("ab", (0, 0)), ["…"]);
     }
 }
