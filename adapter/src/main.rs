@@ -43,6 +43,9 @@ use std::time::Duration;
 struct Cli {
     #[command(flatten)]
     dap: Dap,
+    /// Write a log to this file; STILLPOINT_LOG sets its level (`info` if unset)
+    #[arg(long, value_name = "FILE", global = true)]
+    log: Option<PathBuf>,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -108,9 +111,6 @@ impl Command {
 
 #[derive(Args)]
 struct Mcp {
-    /// Write a log to this file; STILLPOINT_LOG sets its level (`info` if unset)
-    #[arg(long, value_name = "FILE")]
-    log: Option<PathBuf>,
     /// Which tools are listed; all can be called
     #[arg(long, value_enum, default_value_t)]
     tools: mcp::ToolSet,
@@ -140,18 +140,21 @@ struct LaunchInTerminal {
 const CACHE_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
-    let command = Command::of_editor(std::env::args_os()).unwrap_or_else(|| {
-        let cli = Cli::try_parse().unwrap_or_else(|error| {
-            let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-            if error.use_stderr()
-                && let Some(advice) = advice::advice(&arguments)
-            {
-                complain!("stillpoint: {advice}\n");
-            }
-            error.exit()
-        });
-        cli.command.unwrap_or(Command::Dap(cli.dap))
-    });
+    let (command, log) = match Command::of_editor(std::env::args_os()) {
+        Some(command) => (command, None),
+        None => {
+            let cli = Cli::try_parse().unwrap_or_else(|error| {
+                let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+                if error.use_stderr()
+                    && let Some(advice) = advice::advice(&arguments)
+                {
+                    complain!("stillpoint: {advice}\n");
+                }
+                error.exit()
+            });
+            (cli.command.unwrap_or(Command::Dap(cli.dap)), cli.log)
+        }
+    };
     if command.debugs() {
         // Before the first thread.
         if let Err(error) = engine::os::run_behind_front(command.process_group()) {
@@ -159,36 +162,19 @@ fn main() -> ExitCode {
         }
         engine::os::prepare();
     }
+    // A launcher has the program's terminal.
+    if !matches!(command, Command::LaunchInTerminal(_)) {
+        log::start(log.as_deref());
+    }
     let code = match command {
-        Command::Dap(options) => dap::dap(options),
-        Command::Run(options) => {
-            log::start(None);
-            run::run(options)
-        }
-        Command::Trace(options) => {
-            log::start(None);
-            run::trace::trace(options)
-        }
-        Command::Core(options) => {
-            log::start(None);
-            run::core::core(options)
-        }
-        Command::Replay(options) => {
-            log::start(None);
-            run::replay::replay(options)
-        }
-        Command::Record(options) => {
-            log::start(None);
-            record::record(options)
-        }
-        Command::Mcp(options) => {
-            log::start(options.log.as_deref());
-            mcp::mcp(options.tools, options.join)
-        }
-        Command::Demo => {
-            log::start(None);
-            demo::demo()
-        }
+        Command::Dap(options) => dap::dap(options, log.as_deref()),
+        Command::Run(options) => run::run(options),
+        Command::Trace(options) => run::trace::trace(options),
+        Command::Core(options) => run::core::core(options),
+        Command::Replay(options) => run::replay::replay(options),
+        Command::Record(options) => record::record(options),
+        Command::Mcp(options) => mcp::mcp(options.tools, options.join),
+        Command::Demo => demo::demo(),
         Command::Setup => setup::setup(),
         Command::LaunchInTerminal(LaunchInTerminal {
             connect,

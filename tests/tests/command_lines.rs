@@ -196,3 +196,24 @@ fn recording_is_told_also_if_a_signal_ends_the_program() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("stillpoint: recorded "), "{text}");
 }
+
+#[test]
+fn each_command_writes_its_log_to_a_file() {
+    let fixture = Fixture::of("c/null_texts.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let folder = tempfile::tempdir().expect("a folder");
+    for (command_line, rest) in [
+        ("run", &[program][..]),
+        ("record", &[program]),
+        ("trace", &["look", "--", program]),
+        ("core", &[program]),
+    ] {
+        let log = folder.path().join(command_line);
+        let mut logged = command();
+        logged.arg(command_line).arg("--log").arg(&log).args(rest);
+        logged.env("STILLPOINT_LOG", "debug").stdin(Stdio::null());
+        logged.output().expect("it starts");
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        assert!(text.contains("DEBUG"), "{command_line}: {text}");
+    }
+}

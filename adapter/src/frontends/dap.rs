@@ -1,13 +1,12 @@
 //! `stillpoint dap`: the debug adapter.
 
-use crate::files::log;
 use crate::server::stream::{SavedFlags, Stream};
 use crate::server::{self, ListenAddress, ListenerOptions, TOKEN_VARIABLE, Token, listen};
 use crate::service::{ServiceError, serve, serve_after};
 use clap::Args;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Maximum number of sessions of a listener, unless the user sets another.
@@ -33,9 +32,6 @@ pub struct Dap {
     /// With `--listen`: maximum number of simultaneous sessions
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SESSIONS)]
     max_sessions: usize,
-    /// Write a log to this file; STILLPOINT_LOG sets its level (`info` if unset)
-    #[arg(long, value_name = "FILE")]
-    log: Option<PathBuf>,
     #[arg(long, hide = true)]
     socket_on_stdin: bool,
     #[arg(long, hide = true)]
@@ -49,7 +45,6 @@ impl Default for Dap {
             listen: None,
             token: None,
             max_sessions: DEFAULT_SESSIONS,
-            log: None,
             socket_on_stdin: false,
             same_user: false,
         }
@@ -67,15 +62,12 @@ fn set_token(option: Option<Token>) -> Result<Option<Token>, ServiceError> {
     Ok(token.transpose().map_err(wrong)?)
 }
 
-/// Serves one client on stdin and stdout, or each client of a listener in a process of its own.
-pub fn dap(options: Dap) -> ExitCode {
-    log::start(options.log.as_deref());
+/// Serves one client on stdin and stdout, or each client of a listener in a process of its own, which writes to the
+/// same log.
+pub fn dap(options: Dap, log: Option<&Path>) -> ExitCode {
     let end = match options.listen {
         Some(at) => {
-            let log = options
-                .log
-                .iter()
-                .map(|log| format!("--log={}", log.display()));
+            let log = log.iter().map(|log| format!("--log={}", log.display()));
             let forwarded_arguments = log.collect();
             set_token(options.token).and_then(|token| {
                 let how = ListenerOptions {
