@@ -75,7 +75,7 @@ fn meant_file(word: &str) -> Option<FileKind> {
     if path.exists() {
         return kind_of(path);
     }
-    let is_core = word == "core" || word.starts_with("core.") || word.ends_with(".core");
+    let is_core = word.starts_with("core.") || word.ends_with(".core");
     match path.extension().and_then(|it| it.to_str()) {
         _ if is_core => Some(FileKind::Core),
         Some("rec") => Some(FileKind::Recording),
@@ -122,6 +122,8 @@ mod tests {
                 Some("`stillpoint run --break main ./prog`"),
             ),
             ("no_such_command", None),
+            // The command without its argument.
+            ("core", None),
         ] {
             let arguments = shlex::split(line).expect("words");
             let arguments: Vec<OsString> = arguments.into_iter().map(OsString::from).collect();
