@@ -295,8 +295,11 @@ fn durations_contain_no_stops() {
     let fixture = Fixture::of("c/left_calls.c");
     let mut client = DapClient::stopped_at(&fixture, "begun");
     client.set_breakpoints(&fixture, &["kept"]);
-    let set = json!({"location": "guards", "query": "count(), max(elapsed)"});
+    let query = "count(), max(elapsed), hist(elapsed), elapsed";
+    let set = json!({"location": "guards", "query": query});
     client.request_ok("stillpoint/addTrace", set);
+    client.continue_();
+    client.expect_stopped("breakpoint");
     client.continue_();
     client.expect_stopped("breakpoint");
     let stopped = Instant::now();
@@ -308,10 +311,24 @@ fn durations_contain_no_stops() {
     client.set_breakpoints(&fixture, &[]);
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
-    let body = client.request_ok("stillpoint/traces", json!({"rows": 1}));
-    let row = &body["traces"][0]["tables"][0]["rows"][0];
+    let body = client.request_ok("stillpoint/traces", json!({"rows": 1, "records": 1000}));
+    let trace = &body["traces"][0];
+    let row = &trace["tables"][0]["rows"][0];
     assert_eq!(row["hits"], 1000, "{body}");
     let longest = row["cells"][1]["number"].as_f64().expect("a number");
     assert!(longest < stopped.as_nanos() as f64, "{longest} ns");
+    // What is too short for the stops in it is marked, and is in no column.
+    let untimed = trace["untimed"].as_u64().expect("a number");
+    let records = trace["records"].as_array().expect("records").iter();
+    let times = records.map(|it| it["values"][0].as_str().expect("a text"));
+    let marked: Vec<bool> = times.map(|it| it.starts_with('~')).collect();
+    let all_marked = marked.iter().filter(|it| **it).count() as u64;
+    assert_eq!(all_marked, untimed, "{trace}");
+    // Those with stops at the breakpoint: the first and the third call.
+    assert_eq!((marked[0], marked[2]), (true, true), "{trace}");
+    assert!((2..10).contains(&untimed), "{trace}");
+    let buckets = row["cells"][2]["histogram"].as_array().expect("buckets");
+    let timed: u64 = buckets.iter().filter_map(|it| it["count"].as_u64()).sum();
+    assert_eq!(timed + untimed, 1000, "{trace}");
     client.disconnect();
 }

@@ -166,6 +166,9 @@ pub struct Trace {
     /// Calls that have begun and not returned: they are in progress, or have ended otherwise.
     #[serde(skip_serializing_if = "is_zero")]
     pub unreturned: u64,
+    /// The number of calls that are not timed: the program was stopped in them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub untimed: u64,
     /// Hits whose values could not be computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<TraceFailures>,

@@ -423,7 +423,7 @@ impl Traced {
                 number,
                 kind,
                 presence: match subject.value {
-                    Source::Since(_) => Presence::UnlessNever,
+                    Source::Since(_) | Source::Elapsed => Presence::UnlessNever,
                     Source::Nothing => Presence::Absent,
                     Source::Returned => calls.map_or(Presence::Always, |calls| calls.presence),
                     _ => Presence::Always,

@@ -1,19 +1,37 @@
 //! The program's own time: the processor's clock without the times in which the debugger held all threads.
-//! Durations of traced calls are measured in it, so that they contain no stops.
+//! Durations of traced calls are measured in it.
+//!
+//! What the kernel needs to stop and to resume threads is in it, some 50 µs for each stop. A call with stops in it is
+//! therefore timed only if it is much longer than that ([`is_timed`]).
 //!
 //! A thread that is stopped alone while others run does not stop this clock.
 
 use super::jump_patch::trace_area::TraceArea;
-use crate::os::ticks;
+use crate::os::{nanoseconds_per_tick, ticks};
 use std::rc::{Rc, Weak};
+
+/// How long a call must be at least for each stop in it, to be timed: what a stop adds is a few per cent at most.
+const STOP_NANOSECONDS: f64 = 2e6;
+
+/// Returns the same in ticks of the processor's clock.
+pub(crate) fn stop_ticks() -> u64 {
+    (STOP_NANOSECONDS / nanoseconds_per_tick()) as u64
+}
+
+/// Returns whether a call that took so many ticks of the program's own time is timed.
+pub(crate) fn is_timed(ticks: u64, stops: u64) -> bool {
+    ticks >= stops.saturating_mul(stop_ticks())
+}
 
 #[derive(Default)]
 pub(crate) struct OwnTime {
     /// How long all threads were held so far, in ticks of the processor's clock.
     held: u64,
+    /// How often they were stopped.
+    stops: u64,
     /// When all threads were stopped, if they still are.
     since: Option<u64>,
-    /// Where the program itself reads how long it was held.
+    /// Where the program itself reads how long it was held, and how often.
     areas: Vec<Weak<TraceArea>>,
 }
 
@@ -29,9 +47,11 @@ impl OwnTime {
             return;
         };
         self.held += ticks().saturating_sub(since);
+        self.stops += 1;
         self.areas.retain(|area| {
             let area = area.upgrade();
-            area.inspect(|it| it.set_held(self.held)).is_some()
+            area.inspect(|it| it.set_held(self.held, self.stops))
+                .is_some()
         });
     }
 
@@ -40,9 +60,14 @@ impl OwnTime {
         self.since.unwrap_or_else(ticks).saturating_sub(self.held)
     }
 
+    /// Returns how often all threads were stopped and resumed so far.
+    pub fn stops(&self) -> u64 {
+        self.stops
+    }
+
     /// Keeps what the program reads up to date while the area is used.
     pub fn keep(&mut self, area: &Rc<TraceArea>) {
-        area.set_held(self.held);
+        area.set_held(self.held, self.stops);
         self.areas.push(Rc::downgrade(area));
     }
 }
@@ -50,6 +75,14 @@ impl OwnTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_calls_with_stops_are_not_timed() {
+        assert!(is_timed(0, 0));
+        assert!(!is_timed(stop_ticks() - 1, 1));
+        assert!(is_timed(stop_ticks() * 3, 3));
+        assert!(!is_timed(u64::MAX - 1, u64::MAX));
+    }
 
     #[test]
     fn time_stands_still_while_threads_are_held() {

@@ -104,6 +104,10 @@ function childrenOf(key: string, trace: Trace, target: Target | undefined): Node
   if (trace.unreturned > 0) {
     note("unreturned", `${numbers.grouped(trace.unreturned)} calls have not returned`);
   }
+  if (trace.untimed > 0) {
+    const calls = trace.untimed === 1 ? "1 call is" : `${numbers.grouped(trace.untimed)} calls are`;
+    note("untimed", `${calls} not timed: the debugger stopped the program there`);
+  }
   if (trace.failed !== undefined) {
     note("failed", `${hits(trace.failed.hits)} failed: ${trace.failed.message}`);
   }

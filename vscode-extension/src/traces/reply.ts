@@ -22,6 +22,7 @@ export interface Trace {
   records: TraceRecord[];
   allRecords: number;
   unreturned: number;
+  untimed: number;
   failed?: { hits: number; message: string };
 }
 
@@ -122,6 +123,7 @@ export function read(body: unknown): Trace[] {
     records: trace.records ?? [],
     allRecords: trace.allRecords ?? 0,
     unreturned: trace.unreturned ?? 0,
+    untimed: trace.untimed ?? 0,
   }));
 }
 

@@ -153,6 +153,7 @@ mod tests {
             ],
             returned: "-5".to_owned(),
             elapsed: 1500.0,
+            is_timed: true,
             began: 0.0,
         }
     }

@@ -5,7 +5,7 @@ mod filter;
 
 pub use filter::Filter;
 
-use super::traces::grouped;
+use super::traces::{self, grouped};
 use crate::protocol::{AddTraceArguments, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -36,6 +36,8 @@ pub struct Call {
     pub returned: String,
     /// How long it took, in nanoseconds.
     pub elapsed: f64,
+    /// Whether there was no stop in it that adds to that time.
+    pub is_timed: bool,
     /// When it began, in seconds since recording began.
     began: f64,
 }
@@ -84,7 +86,7 @@ pub fn calls(trace: &Trace) -> Vec<Call> {
         let [function, arguments, returned, elapsed, depth] = &record.values[..] else {
             return None;
         };
-        let elapsed: f64 = elapsed.parse().ok()?;
+        let (elapsed, is_timed) = traces::duration(elapsed)?;
         Some(Call {
             number,
             thread: record.thread_id,
@@ -93,6 +95,7 @@ pub fn calls(trace: &Trace) -> Vec<Call> {
             arguments: split_arguments(arguments),
             returned: returned.clone(),
             elapsed,
+            is_timed,
             began: record.time - elapsed / 1e9,
         })
     };
@@ -161,6 +164,7 @@ impl Call {
             // A function without a result has none to compare.
             (None, "returned") if self.returned == NO_RESULT => return None,
             (None, "returned") => self.returned.clone(),
+            (None, "elapsed") if !self.is_timed => return None,
             (None, "elapsed") => format!("{:.0}", self.elapsed),
             (None, "depth") => self.depth.to_string(),
             (None, "thread") => self.thread?.to_string(),

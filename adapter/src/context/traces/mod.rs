@@ -86,6 +86,16 @@ pub fn head(trace: &Trace, style: Style) -> String {
         };
         let _ = write!(text, "\n  {calls} not returned, or ended otherwise");
     }
+    if trace.untimed > 0 {
+        let calls = match trace.untimed {
+            1 => "1 call is not timed: the debugger stopped the program in it".to_owned(),
+            calls => format!(
+                "{} calls are not timed: the debugger stopped the program in them",
+                grouped(calls)
+            ),
+        };
+        let _ = write!(text, "\n  {calls}");
+    }
     if let Some(failed) = &trace.failed {
         let _ = write!(
             text,
@@ -95,6 +105,13 @@ pub fn head(trace: &Trace, style: Style) -> String {
         );
     }
     text
+}
+
+/// Reads the duration of a call in a record, in nanoseconds, and whether the call is timed.
+pub fn duration(text: &str) -> Option<(f64, bool)> {
+    let unmarked = text.strip_prefix('~');
+    let nanoseconds = unmarked.unwrap_or(text).parse().ok()?;
+    Some((nanoseconds, unmarked.is_none()))
 }
 
 /// Returns where a tracepoint is: its location, or the pattern of its functions.

@@ -57,6 +57,7 @@ pub fn trace(
         keeps_all: report.keeps_all,
         waited: report.waited,
         unreturned: report.unreturned,
+        untimed: report.untimed,
         failed: report
             .failed
             .map(|(hits, message)| TraceFailures { hits, message }),

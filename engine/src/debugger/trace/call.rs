@@ -11,11 +11,13 @@ use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
 use crate::images::body;
 use crate::inferior::jump_patch::log_ring::LogTarget;
+use crate::inferior::jump_patch::trace_area::CallBegin;
+use crate::inferior::own_time::is_timed;
 use crate::inferior::site::Owner;
 use crate::inspect::library;
 use crate::inspect::value::{self, Limits, Target, Ty, Value, scalar};
 use crate::stops::breakpoint::Exit;
-use crate::stops::trace::{Addition, Number, number, record_values};
+use crate::stops::trace::{Addition, Number, duration_text, number, record_values};
 use dwarf::LoadAddr;
 use rustc_hash::FxHashSet;
 
@@ -38,8 +40,8 @@ pub(crate) struct Activation {
 
 /// What is known of a call since its entry.
 pub(crate) struct Entered {
-    /// The program's own time.
-    pub ticks: u64,
+    /// When it began.
+    pub begin: CallBegin,
     /// The text of each key and each recorded value, in order; `None`: known at the return.
     pub texts: Vec<Option<String>>,
     /// The number of each column that has one.
@@ -59,6 +61,7 @@ pub(crate) enum Known {
 /// What is known of a call at its return.
 pub(super) struct Left {
     nanoseconds: u64,
+    is_timed: bool,
     /// The result as text.
     text: String,
     /// The number in it; `None`: the result is not known.
@@ -70,6 +73,7 @@ impl Left {
     pub fn nothing() -> Left {
         Left {
             nanoseconds: 0,
+            is_timed: true,
             text: String::new(),
             number: Some(Err(Error::eval("no call is recorded"))),
         }
@@ -214,7 +218,7 @@ impl Debugger {
         let state = self.traces.get(id)?;
         let mut areas = state.areas.iter().rev();
         let area = areas.find(|area| area.site == activation.entry)?;
-        let (ticks, values) = area.take_call(activation.frame)?;
+        let (begin, values) = area.take_call(activation.frame)?;
         let target = LogTarget {
             memory: self.inferior.memory(),
             modules: &self.images.modules,
@@ -254,7 +258,7 @@ impl Debugger {
             }
         });
         Some(Entered {
-            ticks,
+            begin,
             texts,
             numbers: numbers.collect(),
         })
@@ -291,7 +295,8 @@ impl Debugger {
             None => return self.traces.fail(id, UNKNOWN_BRANCH.to_owned()),
         }
         self.make_room(id, thread, exit.entry);
-        let now = self.inferior.own_time.now();
+        let own_time = &self.inferior.own_time;
+        let (now, stops) = (own_time.now(), own_time.stops());
         let (Some(query), Some(frame)) =
             (self.stops.breakpoints.trace(id), self.frame_address(thread))
         else {
@@ -327,9 +332,16 @@ impl Debugger {
         let Some(state) = self.traces.0.get_mut(&id) else {
             return;
         };
+        let took = now.saturating_sub(entered.begin.ticks);
+        let stops = stops.saturating_sub(entered.begin.stops);
+        // Where the debugger records all calls, their times contain its own.
+        let by_debugger = (self.stops.breakpoints).is_evaluated_by_debugger(id, exit.entry);
+        let is_timed = by_debugger || is_timed(took, stops);
+        state.untimed += u64::from(!is_timed && query.times_calls());
         let left = match returned {
             Ok((text, number)) => Left {
-                nanoseconds: super::nanoseconds(now.saturating_sub(entered.ticks)),
+                nanoseconds: super::nanoseconds(took),
+                is_timed,
                 text,
                 number,
             },
@@ -398,7 +410,9 @@ pub(super) fn complete(
     let (mut texts, mut numbers) = (entered.texts.into_iter(), entered.numbers.into_iter());
     let mut text = |subject: &Subject| match texts.next().flatten() {
         Some(text) => text,
-        None if matches!(subject.value, Source::Elapsed) => left.nanoseconds.to_string(),
+        None if matches!(subject.value, Source::Elapsed) => {
+            duration_text(left.nanoseconds, left.is_timed)
+        }
         None => left.text.clone(),
     };
     let mut additions = Vec::new();
@@ -412,7 +426,8 @@ pub(super) fn complete(
                     Some(Known::Now(number)) => Some(number),
                     Some(Known::Never) => None,
                     _ if matches!(subject.value, Source::Elapsed) => {
-                        Some(Number::Int(i128::from(left.nanoseconds)))
+                        let time = Number::Int(i128::from(left.nanoseconds));
+                        left.is_timed.then_some(time)
                     }
                     _ => left.number.clone().transpose()?,
                 },

@@ -8,6 +8,7 @@ use crate::expr::query::{NOTHING, Query, Source, Subject};
 use crate::expr::{EvalContext, Purpose};
 use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
+use crate::inferior::jump_patch::trace_area::CallBegin;
 use crate::inspect::value::{self, Limits};
 use crate::os::ticks;
 use crate::stops::trace::{Number, STACK_SEPARATOR, path_text, time_text};
@@ -49,15 +50,16 @@ impl Debugger {
         };
         let place = (addr.unwrap_or(LoadAddr(0)), hidden);
         let times = self.take_passes(id, thread, place, own);
-        let own_time = self.inferior.own_time.now();
+        let own_time = &self.inferior.own_time;
+        let begin = CallBegin {
+            ticks: own_time.now(),
+            stops: own_time.stops(),
+        };
         let values = times.and_then(|times| {
             let known = (&path[..], &times[..]);
             self.in_hit_frame(thread, hidden, |context| {
                 let values = entered(own, known, context)?;
-                Ok(Entered {
-                    ticks: own_time,
-                    ..values
-                })
+                Ok(Entered { begin, ..values })
             })
         });
         let Some(state) = self.traces.0.get_mut(&id) else {
@@ -99,7 +101,7 @@ fn entered(
 ) -> Result<Entered, Error> {
     let is_call = query.records_calls();
     let mut entered = Entered {
-        ticks: 0,
+        begin: CallBegin::default(),
         texts: Vec::new(),
         numbers: Vec::new(),
     };

@@ -49,6 +49,8 @@ struct TraceState {
     entered: FxHashMap<Activation, Entered>,
     /// The number of such calls that did not return before another one had their frame.
     left_otherwise: u64,
+    /// The number of calls whose return the debugger has recorded, and that are not timed.
+    untimed: u64,
     /// The query at each site that was hit.
     sites: FxHashMap<LoadAddr, Rc<SiteQuery>>,
     /// The paths of calls, once one was recorded in this process.
@@ -262,6 +264,10 @@ impl Debugger {
         let in_program = state.areas.iter().map(|area| area.calls_unreturned());
         let by_debugger = state.entered.len() as u64 + state.left_otherwise;
         report.unreturned = by_debugger + in_program.sum::<u64>();
+        if query.times_calls() {
+            let in_program = state.areas.iter().map(|area| area.calls_untimed());
+            report.untimed = state.untimed + in_program.sum::<u64>();
+        }
         Some(report)
     }
 
@@ -287,6 +293,7 @@ impl Debugger {
                 areas: Vec::new(),
                 entered: FxHashMap::default(),
                 left_otherwise: 0,
+                untimed: 0,
                 sites: FxHashMap::default(),
                 paths: None,
                 marks: FxHashMap::default(),

@@ -30,14 +30,20 @@ pub const CALLS_LOST: i32 = 24;
 pub const CALLS_LEFT: i32 = 32;
 /// Offset of how long all threads of the program were held, in ticks of the processor's clock.
 pub const HELD: i32 = 40;
+/// Offset of how often they were.
+pub const STOPS: i32 = 48;
+/// Offset of the number of calls that were not timed, since there were stops in them.
+pub const CALLS_UNTIMED: i32 = 56;
 /// Offsets in the slot of a call in progress: the address of its frame, 0 if the slot is free.
 pub const CALL_FRAME: i32 = 0;
 /// The program's own time at its entry: the processor's clock without [`HELD`].
 pub const CALL_TICKS: i32 = 8;
 /// The address at which its values were on the stack.
 pub const CALL_BASE: i32 = 16;
+/// [`STOPS`] at its entry.
+pub const CALL_STOPS: i32 = 24;
 /// Its values.
-pub const CALL_VALUES: i32 = 24;
+pub const CALL_VALUES: i32 = 32;
 /// Slots in which a call may be, from the one on that the address of its frame determines.
 pub const CALL_PROBES: u32 = 8;
 /// Maximum size of all slots for calls in progress at all sites of a tracepoint, in bytes.
@@ -323,6 +329,15 @@ pub struct TraceArea {
     pub(super) shared: Shared,
 }
 
+/// When a call began.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CallBegin {
+    /// The program's own time at its entry.
+    pub ticks: u64,
+    /// How often all threads were stopped until then.
+    pub stops: u64,
+}
+
 /// The values of a call in progress.
 pub struct CallValues {
     /// The numbers.
@@ -413,9 +428,10 @@ impl TraceArea {
         }
     }
 
-    /// Sets how long all threads of the program were held, in ticks of the processor's clock.
-    pub fn set_held(&self, ticks: u64) {
+    /// Sets how long all threads of the program were held, in ticks of the processor's clock, and how often.
+    pub fn set_held(&self, ticks: u64, stops: u64) {
         self.shared.set_word(HELD as usize, ticks);
+        self.shared.set_word(STOPS as usize, stops);
     }
 
     /// Sets the number of calls in progress that only the debugger knows.
@@ -438,9 +454,13 @@ impl TraceArea {
         self.shared.word(CALLS_LOST as usize)
     }
 
-    /// Takes the call of a frame out of those in progress: the program's own time at its entry, and its
-    /// values.
-    pub fn take_call(&self, frame: LoadAddr) -> Option<(u64, CallValues)> {
+    /// Returns the number of calls that were not timed, since there were stops in them.
+    pub fn calls_untimed(&self) -> u64 {
+        self.shared.word(CALLS_UNTIMED as usize)
+    }
+
+    /// Takes the call of a frame out of those in progress.
+    pub fn take_call(&self, frame: LoadAddr) -> Option<(CallBegin, CallValues)> {
         let CallsLayout { offset, slot, log2 } = self.layout.calls?;
         let hash = (frame.0 >> 4).wrapping_mul(MULTIPLIER) >> (64 - log2);
         let mut probes = (0..u64::from(CALL_PROBES)).map(|probe| {
@@ -462,7 +482,10 @@ impl TraceArea {
                 .collect()
         });
         let call = (
-            word(at + CALL_TICKS as u64),
+            CallBegin {
+                ticks: word(at + CALL_TICKS as u64),
+                stops: word(at + CALL_STOPS as u64),
+            },
             CallValues {
                 numbers: numbers.collect(),
                 captured: captured.collect(),

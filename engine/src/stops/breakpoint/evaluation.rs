@@ -70,6 +70,15 @@ impl Breakpoint {
 }
 
 impl Breakpoints {
+    /// Returns whether it is known that the debugger evaluates the hits at a place, and not the program.
+    pub(crate) fn is_evaluated_by_debugger(&self, id: BreakpointId, at: LoadAddr) -> bool {
+        let place = self
+            .all
+            .get(&id)
+            .and_then(|it| it.evaluations.places.get(&at));
+        matches!(place, Some(Evaluation::ByDebugger(_)))
+    }
+
     /// Notes how long the debugger has worked at a hit of these breakpoints.
     pub(crate) fn add_cost(&mut self, ids: &[BreakpointId], took: Duration) {
         for id in ids {

@@ -118,6 +118,12 @@ pub(crate) fn time_text(nanoseconds: i64) -> String {
     }
 }
 
+/// Returns the text of the duration of a call, in nanoseconds. One that is not timed is marked: a stop adds to it.
+pub(crate) fn duration_text(nanoseconds: u64, is_timed: bool) -> String {
+    let mark = if is_timed { "" } else { "~" };
+    format!("{mark}{nanoseconds}")
+}
+
 /// Returns the texts of values: captured ones, and the name of the function.
 pub(crate) fn record_values<'a>(
     values: &[u8],
@@ -145,12 +151,14 @@ pub(crate) fn record_values<'a>(
             texts.push(path_text(subject, &names));
             continue;
         }
-        if matches!(subject.value, Source::Since(_)) {
+        if matches!(subject.value, Source::Since(_) | Source::Elapsed) {
             let word = rest.and_then(<[u8]>::split_first_chunk);
             rest = word.map(|(_, rest)| rest);
-            texts.push(time_text(
-                word.map_or(NEVER, |(word, _)| i64::from_le_bytes(*word)),
-            ));
+            let time = word.map_or(NEVER, |(word, _)| i64::from_le_bytes(*word));
+            texts.push(match subject.value {
+                Source::Elapsed => duration_text((time & i64::MAX) as u64, time >= 0),
+                _ => time_text(time),
+            });
             continue;
         }
         let numbers = subject.expression().and_then(|it| it.numbers());

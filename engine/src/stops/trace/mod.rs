@@ -7,7 +7,7 @@ mod number;
 mod rate;
 
 pub use decode::{PATH_SEPARATOR, STACK_SEPARATOR};
-pub(crate) use decode::{columns, number, path_text, record_values, time_text};
+pub(crate) use decode::{columns, duration_text, number, path_text, record_values, time_text};
 pub use number::{Histogram, Number};
 pub use rate::Rate;
 
@@ -47,6 +47,8 @@ pub struct TraceReport {
     pub waited: u64,
     /// Calls that have begun and not returned: they are in progress, or have ended otherwise.
     pub unreturned: u64,
+    /// Calls that are not timed: the debugger stopped the program in them, and they were not much longer than that takes.
+    pub untimed: u64,
     /// Hits whose values could not be computed, and the last reason.
     pub failed: Option<(u64, String)>,
 }

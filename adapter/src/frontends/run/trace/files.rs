@@ -112,8 +112,11 @@ fn event(trace: &Trace, record: &TraceRecord) -> Value {
         "tid": record.thread_id.unwrap_or(0),
         "args": arguments,
     });
-    match value("elapsed").and_then(|elapsed| elapsed.parse::<f64>().ok()) {
-        Some(elapsed) => {
+    match value("elapsed").and_then(traces::duration) {
+        Some((elapsed, is_timed)) => {
+            if !is_timed {
+                event["args"]["not timed"] = "the debugger stopped the program in this call".into();
+            }
             event["ph"] = "X".into();
             event["ts"] = (end - elapsed / 1e3).into();
             event["dur"] = (elapsed / 1e3).into();

@@ -3,10 +3,11 @@
 //! thread of that frame writes it.
 
 use super::super::trace_area::{
-    CALL_BASE, CALL_FRAME, CALL_PROBES, CALL_TICKS, CALL_VALUES, CALLS_LEFT, CALLS_LOST,
-    CALLS_OUTSIDE, CallsLayout, HELD, MULTIPLIER, Values,
+    CALL_BASE, CALL_FRAME, CALL_PROBES, CALL_STOPS, CALL_TICKS, CALL_VALUES, CALLS_LEFT,
+    CALLS_LOST, CALLS_OUTSIDE, CALLS_UNTIMED, CallsLayout, HELD, MULTIPLIER, STOPS, Values,
 };
-use crate::compile::Traced;
+use crate::compile::{NEVER, Traced};
+use crate::inferior::own_time::stop_ticks;
 use crate::os::nanoseconds_per_tick;
 use dwarf::LoadAddr;
 use iced_x86::IcedError;
@@ -18,6 +19,8 @@ use iced_x86::code_asm::{
 pub(super) const CALL_BYTES: i32 = 24;
 /// Offset in it of the program's own time at the return.
 pub(super) const RETURN_TICKS: i32 = 16;
+/// The bit of a duration that is set if the call is not timed.
+const UNTIMED: u32 = 63;
 
 type Done = Result<(), IcedError>;
 
@@ -114,6 +117,8 @@ impl Slots {
         asm.mov(rdx, self.area.0)?;
         asm.sub(rax, ptr(rdx) + HELD)?;
         asm.mov(ptr(rcx) + CALL_TICKS, rax)?;
+        asm.mov(rax, ptr(rdx) + STOPS)?;
+        asm.mov(ptr(rcx) + CALL_STOPS, rax)?;
         asm.set_label(&mut end)?;
         asm.zero_bytes()
     }
@@ -130,7 +135,7 @@ impl Slots {
     }
 
     /// Emits code that fetches the values of the call that returns to where they were at its entry, and
-    /// its duration so far in ticks to `frame`; behind that are the slot's address and the time of the
+    /// its duration so far in ticks to `frame`, with [`UNTIMED`]; behind that are the slot's address and the time of the
     /// return ([`RETURN_TICKS`]). It jumps to `deopt`
     /// if only the debugger may know the call, and to `none` if it is not recorded.
     pub fn fetch(
@@ -141,6 +146,7 @@ impl Slots {
         (none, deopt): (CodeLabel, CodeLabel),
     ) -> Done {
         let (mut unknown, mut found) = (asm.create_label(), asm.create_label());
+        let mut timed = asm.create_label();
         asm.rdtsc()?;
         asm.shl(rdx, 32_u32)?;
         asm.or(rax, rdx)?;
@@ -160,6 +166,15 @@ impl Slots {
         asm.sub(rsi, rdx)?;
         asm.sub(ptr(rsp) + (frame + RETURN_TICKS), rdx)?;
         asm.sub(rsi, ptr(rcx) + CALL_TICKS)?;
+        asm.mov(rdx, ptr(rax) + STOPS)?;
+        asm.sub(rdx, ptr(rcx) + CALL_STOPS)?;
+        asm.je(timed)?;
+        asm.mov(r9, stop_ticks())?;
+        asm.imul_2(rdx, r9)?;
+        asm.cmp(rsi, rdx)?;
+        asm.jae(timed)?;
+        asm.bts(rsi, UNTIMED)?;
+        asm.set_label(&mut timed)?;
         asm.mov(ptr(rsp) + frame, rsi)?;
         asm.mov(ptr(rsp) + (frame + 8), rcx)?;
         copy(asm, values.size, |asm, at| {
@@ -198,13 +213,28 @@ impl Slots {
         asm.mov(rax, ptr(rsp) + frame)?;
         asm.xor(edx, edx)?;
         asm.mov(ptr(rcx) + CALL_FRAME, rdx)?;
+        if traced.late.elapsed_numbers.is_empty() && traced.late.elapsed_values.is_empty() {
+            return Ok(());
+        }
+        let mut timed = asm.create_label();
+        asm.mov(rsi, rax)?;
+        asm.btr(rax, UNTIMED)?;
         nanoseconds(asm)?;
+        asm.mov(rdx, rax)?;
+        asm.test(rsi, rsi)?;
+        asm.jns(timed)?;
+        asm.bts(rdx, UNTIMED)?;
+        asm.mov(rax, self.area.0)?;
+        asm.lock().inc(qword_ptr(rax) + CALLS_UNTIMED)?;
+        asm.mov(rax, NEVER)?;
+        asm.set_label(&mut timed)?;
+        asm.nop()?;
         for number in &traced.late.elapsed_numbers {
             asm.mov(ptr(rsp) + (values.numbers + 8 * *number as i32), rax)?;
         }
         for index in &traced.late.elapsed_values {
             asm.mov(rcx, ptr(rsp) + values.slot(*index))?;
-            asm.mov(ptr(rcx), rax)?;
+            asm.mov(ptr(rcx), rdx)?;
         }
         Ok(())
     }
