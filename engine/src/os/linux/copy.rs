@@ -11,6 +11,7 @@
 
 use super::super::ThreadEvent;
 use super::injection::{CallResult, Injection, InjectionError};
+use super::processes::OUT_OF_FILES;
 use super::refuge::Refuge;
 use super::{ptrace, stop_wait};
 use crate::ids::ThreadId;
@@ -64,6 +65,9 @@ impl std::fmt::Display for CopyError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             CopyError::Injection(error) => write!(formatter, "cannot copy the process: {error}"),
+            CopyError::System(_, error) if error.raw_os_error() == Some(libc::EMFILE) => {
+                write!(formatter, "cannot copy the process: {OUT_OF_FILES}")
+            }
             CopyError::System(call, error) => {
                 write!(formatter, "cannot copy the process: {call}: {error}")
             }

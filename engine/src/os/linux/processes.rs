@@ -7,7 +7,7 @@ use crate::ids::ThreadId;
 use dwarf::LoadAddr;
 use std::path::PathBuf;
 
-const OUT_OF_FILES: &str =
+pub(super) const OUT_OF_FILES: &str =
     "the debugger has no file descriptors left; raise its limit (`ulimit -n`)";
 
 impl LinuxBackend {

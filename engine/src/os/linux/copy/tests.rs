@@ -308,3 +308,10 @@ fn a_system_call_that_does_not_end_is_left_at_the_end() {
     .join()
     .expect("the wait ends");
 }
+
+#[test]
+fn error_of_a_debugger_without_descriptors_names_the_remedy() {
+    let none_left = || io::Error::from_raw_os_error(libc::EMFILE);
+    let text = CopyError::System("pidfd_open", none_left()).to_string();
+    assert!(text.contains("raise its limit (`ulimit -n`)"), "{text}");
+}
