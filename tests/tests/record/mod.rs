@@ -116,6 +116,28 @@ fn frequent_calls_are_made_without_a_stop() {
 }
 
 #[test]
+fn calls_that_are_not_recorded_do_not_stop() {
+    let recorded = Recorded::fixture("c/record/free_calls.c", &[]);
+    let mut lines: Vec<&str> = recorded.stdout.lines().collect();
+    // Those of two threads are in any order.
+    lines.sort_unstable();
+    let expected = [
+        "beside: few",
+        "child: few",
+        "known: few",
+        "new: few",
+        "restarted: yes",
+        "thread: few",
+        "thread: few",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(recorded.status, Some(0));
+    let why = "ended before the program: it calls shmat";
+    assert!(recorded.stderr.contains(why), "{}", recorded.stderr);
+    assert_eq!(recorded.number(" mismatches"), 0, "{}", recorded.stderr);
+}
+
+#[test]
 fn signals_arrive_where_they_did() {
     let recorded = Recorded::fixture("c/record/signals.c", &[]);
     recorded.assert_exact();

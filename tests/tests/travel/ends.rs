@@ -162,3 +162,47 @@ fn the_program_is_as_before_after_its_first_thread_has_ended() {
     client.set_breakpoints(&fixture, &[]);
     assert_eq!(run_to_end(&mut client), 0);
 }
+
+/// After the end, calls go by code of the recorder, where nothing shows a thread.
+#[test]
+fn calls_after_the_end_are_shown_where_the_program_makes_them() {
+    let fixture = Fixture::of("c/record/free_calls.c");
+    let mut client = recorded_as(&fixture, "waits", "ended");
+    assert!(client.output("console").contains("shmat"));
+    client.set_breakpoints(&fixture, &["switch"]);
+    // From the third time on, the call of `getrusage` does not stop.
+    for _ in 0..3 {
+        client.continue_();
+        client.expect_stopped("breakpoint");
+    }
+    let mut names = Vec::new();
+    while names.len() < 2 || names.last().is_none_or(|it| it != "switches") {
+        let step = json!({"threadId": client.thread(), "granularity": "instruction"});
+        client.request_ok("stepIn", step);
+        client.expect_stopped("step");
+        let name = client.function_names().swap_remove(0);
+        if names.last() != Some(&name) {
+            names.push(name);
+        }
+    }
+    let own = names.iter().filter(|it| *it == "switches");
+    assert!(own.count() <= 2, "{names:?}");
+    assert!(names.iter().any(|it| it.contains("getrusage")), "{names:?}");
+    assert!(names.len() <= 4, "{names:?}");
+    client.set_breakpoints(&fixture, &["waits"]);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    client.set_breakpoints(&fixture, &[]);
+    // It may be stopped on its way to the call, which it waits in then.
+    loop {
+        client.continue_();
+        client.pause();
+        let names = client.function_names();
+        assert!(names.contains(&"waits".to_owned()), "{names:?}");
+        if names[0].contains("read") {
+            break;
+        }
+        assert_eq!(names[0], "waits", "{names:?}");
+    }
+    client.disconnect();
+}

@@ -1,5 +1,6 @@
 //! The end of a recording before that of the program, which runs on.
 
+use super::buffer::Buffer;
 use super::family::{Birth, complete_time_stamp};
 use super::recorder::Recorder;
 use super::tracee::Stop;
@@ -23,7 +24,7 @@ impl Recorder {
         self.look_for_woken();
         self.send_held();
         self.running.restore_mask();
-        self.buffer.pass();
+        self.buffer.free();
         self.ended = Some(reason);
         self.running.call = None;
         self.family.processors().set_for(self.running.tracee.pid);
@@ -81,9 +82,25 @@ impl Recorder {
                 run(0);
                 return None;
             }
-            Stop::Execed => return Some(ThreadEvent::Execed(thread)),
-            Stop::Call | Stop::CallEnd | Stop::Late | Stop::Other => run(0),
-            Stop::Signal(_) | Stop::Group(_) | Stop::Interrupted => {}
+            Stop::Execed => {
+                self.buffer = Buffer::default();
+                return Some(ThreadEvent::Execed(thread));
+            }
+            Stop::Call => {
+                let freed = (self.buffer).on_free_call(pid, &mut self.log, &self.patches);
+                if let Err(error) = freed {
+                    tracing::debug!(%error, pid, "a thread has ended at a call");
+                }
+                run(0);
+            }
+            Stop::CallEnd | Stop::Late | Stop::Other => run(0),
+            Stop::Signal(libc::SIGTRAP) if is_stepping && self.buffer.is_in_free_code(pid) => {
+                run(0);
+                return None;
+            }
+            Stop::Signal(_) | Stop::Group(_) | Stop::Interrupted => {
+                self.buffer.show_site(pid);
+            }
         }
         stop.seen()
     }

@@ -94,7 +94,7 @@ impl Family {
         if let Ok(child) = Tracee::new(pid) {
             patches::remove(patches, &child);
             if birth.shares_buffer
-                && let Err(error) = buffer::pass(&child)
+                && let Err(error) = buffer::free(&child)
             {
                 tracing::debug!(%error, pid, "a process that has just been created has ended");
             }

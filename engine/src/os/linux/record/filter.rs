@@ -1,6 +1,7 @@
 //! The seccomp filter of a recorded process: each system call is a stop of its tracer, besides those
 //! by the recorder's own instructions.
 
+use super::buffer::layout::FREE;
 use super::{buffer, scratch};
 use std::io;
 
@@ -9,6 +10,7 @@ const INSTRUCTION_LOW: u32 = 8;
 const INSTRUCTION_HIGH: u32 = 12;
 
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
 const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
@@ -41,16 +43,21 @@ const fn equal(k: u32, skipped: u8) -> libc::sock_filter {
     }
 }
 
-/// The addresses behind the recorder's system call instructions, within 32 bits.
+/// The addresses behind the recorder's system call instructions, within 32 bits, besides those of free entries.
 const OWN: u64 = scratch::CALL + super::registers::CALL_LEN;
 const OF_BUFFER: u64 = buffer::PASSED_END;
 const OF_PARKED: u64 = buffer::PARKING_END;
 
-static PROGRAM: [libc::sock_filter; 8] = [
+/// The bits of an address that are the same in all free entries.
+const OF_FREE: u32 = !(FREE.end - FREE.start - 1) as u32;
+
+static PROGRAM: [libc::sock_filter; 10] = [
     step(LOAD, INSTRUCTION_LOW),
-    equal(OF_BUFFER as u32, 2),
-    equal(OF_PARKED as u32, 1),
-    unless_equal(OWN as u32, 3),
+    equal(OF_BUFFER as u32, 4),
+    equal(OF_PARKED as u32, 3),
+    equal(OWN as u32, 2),
+    step(AND, OF_FREE),
+    unless_equal(FREE.start as u32, 3),
     step(LOAD, INSTRUCTION_HIGH),
     unless_equal(0, 1),
     step(RETURN, libc::SECCOMP_RET_ALLOW),

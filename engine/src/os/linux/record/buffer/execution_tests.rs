@@ -103,7 +103,7 @@ struct Mapped(());
 
 static MAPPED: LazyLock<Mutex<Mapped>> = LazyLock::new(|| {
     let all = scratch::PAGE..WRITABLE.end;
-    for range in [all, ZONE, SITE..SITE + 4096] {
+    for range in [all, ZONE, SITE..SITE + 4096, layout::FREE] {
         let access = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
         let (start, len) = (range.start as *mut libc::c_void, range.end - range.start);
@@ -117,6 +117,7 @@ static MAPPED: LazyLock<Mutex<Mapped>> = LazyLock::new(|| {
     mapped.write(SITE, &CODE);
     let mut zones = Zones::default();
     zones.add(ZONE);
+    zones.add_entries();
     for (at, bytes) in jump::plan(SITE, &CODE, &mut zones).expect("a jump") {
         mapped.write(at, &bytes);
     }
@@ -326,6 +327,18 @@ fn passing_program_makes_all_calls_in_slots() {
     assert_eq!(after.rax, u64::from(std::os::unix::process::parent_id()));
     assert!(mapped.records().is_empty());
     assert_eq!(after.rcx, mapped.word(word::STOPPED) + 2);
+}
+
+#[test]
+fn free_program_makes_its_calls_by_an_entry() {
+    let mapped = Mapped::with(Entry::Free);
+    mapped.set(word::SITE, 1);
+    let after = mapped.call(libc::SYS_getppid, [0; 6]);
+    assert_eq!(after.rax, u64::from(std::os::unix::process::parent_id()));
+    assert!(mapped.records().is_empty());
+    // As the kernel leaves it: the address behind the call.
+    assert_eq!(after.rcx, layout::FREE.start + 2);
+    assert_eq!(mapped.word(word::SITE), 1, "no memory is used");
 }
 
 #[test]

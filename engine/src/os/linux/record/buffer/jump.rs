@@ -19,6 +19,7 @@ use super::super::log::Written;
 use super::super::patches::Patches;
 use super::super::registers::CALL_LEN;
 use super::super::tracee::Tracee;
+use super::free;
 use super::layout::{self, word};
 use super::zones::{JUMP_LEN, SLOT_LEN, Zones};
 use crate::arch::{Arch, Flow};
@@ -88,12 +89,16 @@ pub fn plan(site: u64, code: &[u8], zones: &mut Zones) -> Option<Vec<Written>> {
         return None;
     }
     let near = punned(site, code, zones).or_else(|| by_padding(site, code))?;
+    let entry = zones.next_entry()?;
     let slot = zones.take_slot(&[site, near.jump])?;
+    zones.take_entry();
     zones.take_jump(near.jump);
     let mut jump = vec![JUMP];
     jump.extend(displacement(near.jump + JUMP_LEN, slot));
+    let next = site + CALL_LEN;
     Some(vec![
-        (slot, slot_code(slot, site + CALL_LEN).into()),
+        (entry, free::entry_code(next).into()),
+        (slot, slot_code(slot, next, entry).into()),
         (near.jump, jump.into()),
         (site, near.bytes.into()),
     ])
@@ -190,17 +195,42 @@ fn nothing(code: &[u8]) -> Option<usize> {
     }
 }
 
+/// The address that `r11` has when a slot enters the stub, from the slot's on: that of the instruction that makes the
+/// call with a stop.
+pub const CALL_OF_SLOT: u64 = 21;
+/// Where the address of the free entry is, from that instruction on.
+pub const ENTRY_OF_CALL: u64 = 7;
+
+/// Returns where the program continues after the call of a slot, whose code this is; `None`: it is none.
+pub fn next_of_slot(slot: u64, code: &[u8]) -> Option<u64> {
+    let rest = code.strip_prefix(&LOAD_NEXT)?;
+    let displacement = i32::from_le_bytes(*rest.first_chunk()?);
+    Some((slot + LOAD_LEN).wrapping_add_signed(displacement.into()))
+}
+
+/// `lea rcx, [rip + …]`
+const LOAD_NEXT: [u8; 3] = [0x48, 0x8d, 0x0d];
+const LOAD_LEN: u64 = 7;
+
+/// Returns where a jump outside of slots leads to, whose code this is; `None`: it is none.
+pub fn target(at: u64, code: &[u8]) -> Option<u64> {
+    let rest = code.strip_prefix(&[JUMP])?;
+    let displacement = i32::from_le_bytes(*rest.first_chunk()?);
+    Some((at + JUMP_LEN).wrapping_add_signed(displacement.into()))
+}
+
 /// Returns the code of a slot: `rcx` is where the program continues, as after a system call, and `r11` is
-/// the instruction that makes the call with a stop.
-fn slot_code(slot: u64, next: u64) -> Vec<u8> {
-    let mut code = vec![0x48, 0x8d, 0x0d];
-    code.extend(displacement(slot + 7, next));
+/// the instruction that makes the call with a stop. Behind the code is the address of the free entry.
+fn slot_code(slot: u64, next: u64, entry: u64) -> Vec<u8> {
+    let mut code = LOAD_NEXT.to_vec();
+    code.extend(displacement(slot + LOAD_LEN, next));
     // lea r11, [rip + 7]; jmp [ENTRY]
     code.extend([0x4c, 0x8d, 0x1d, 7, 0, 0, 0, 0xff, 0x24, 0x25]);
     code.extend((layout::word_at(word::ENTRY) as u32).to_le_bytes());
     code.extend(CALL);
     code.push(JUMP);
     code.extend(displacement(slot + code.len() as u64 + 4, next));
+    code.extend((entry as u32).to_le_bytes());
     debug_assert!(code.len() as u64 <= SLOT_LEN);
     code
 }
@@ -214,6 +244,7 @@ mod tests {
     fn zones() -> Zones {
         let mut zones = Zones::default();
         zones.add(SITE - (300 << 20)..SITE - (200 << 20));
+        zones.add_entries();
         zones
     }
 
@@ -273,7 +304,7 @@ mod tests {
             assert_eq!(changed(SITE, code, &written), [0, 1], "only the call");
             let path = followed(SITE, code, &written);
             assert_eq!(path.len(), 3, "{path:x?}");
-            assert_eq!(path[2], written[0].0, "the slot");
+            assert_eq!(path[2], written[1].0, "the slot");
         }
     }
 
@@ -285,8 +316,8 @@ mod tests {
         for site in [SITE, SITE + 2, SITE + 4] {
             let written = plan(site, &code, &mut zones).expect("a jump");
             let path = followed(site, &code, &written);
-            assert_eq!(path.last(), Some(&written[0].0));
-            slots.push(written[0].0);
+            assert_eq!(path.last(), Some(&written[1].0));
+            slots.push(written[1].0);
         }
         slots.dedup();
         assert_eq!(slots.len(), 3);
@@ -306,7 +337,7 @@ mod tests {
         assert!(zones.contain(site + 7) && !zones.contain(site));
         let path = followed(site, &code, &written);
         assert_eq!(path[..2], [site, site + 7]);
-        assert_eq!(path[2], written[0].0);
+        assert_eq!(path[2], written[1].0);
     }
 
     #[test]
@@ -328,7 +359,9 @@ mod tests {
     #[test]
     fn slot_leads_to_the_stub_or_makes_the_call() {
         let (slot, next) = (0x7fff_e000_0000, SITE + 2);
-        let code = slot_code(slot, next);
+        let code = slot_code(slot, next, 0x7020_0010);
+        assert_eq!(next_of_slot(slot, &code), Some(next));
+        assert_eq!(next_of_slot(slot, &code[1..]), None);
         let mut decoder = Arch::HOST.decoder(&code, LoadAddr(slot));
         let flow = |offset: usize, decoder: &mut crate::arch::Decoder<'_>| {
             let one = decoder.at(offset).and_then(Result::ok);
@@ -339,6 +372,8 @@ mod tests {
         assert!(matches!(flow(14, &mut decoder), Flow::IndirectJump(_)));
         assert_eq!(flow(21, &mut decoder), Flow::SystemCall);
         assert_eq!(flow(23, &mut decoder), Flow::Jump(LoadAddr(next)));
-        assert_eq!(code.len(), 28);
+        let entry = (CALL_OF_SLOT + ENTRY_OF_CALL) as usize;
+        assert_eq!(code[CALL_OF_SLOT as usize..][..2], CALL);
+        assert_eq!(code[entry..], 0x7020_0010_u32.to_le_bytes());
     }
 }

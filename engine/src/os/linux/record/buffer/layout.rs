@@ -62,6 +62,12 @@ pub const SAVED: usize = word::RSP - word::SITE + 1;
 /// to stop.
 pub const MOST_OUTPUT: u64 = 128 << 10;
 
+/// The entries by which programs that are not recorded make their calls: the filter lets them pass.
+pub const FREE: Range<u64> = scratch::PAGE + (2 << 20)..scratch::PAGE + (2 << 20) + FREE_LEN;
+const FREE_LEN: u64 = 256 << 10;
+/// Length of such an entry in bytes.
+pub const FREE_ENTRY: u64 = 16;
+
 /// The words, by their indices.
 pub mod word {
     /// The address of the code that a jump in the program leads to: one of the entries of the stub.
@@ -143,4 +149,8 @@ const _: () = assert!(word::WAITED + MOST_WAITERS == word::PARKS);
 const _: () = assert!(MOST_WAITERS == 64, "bits of a word, and a power of two");
 const _: () = assert!(block::NUMBER + 8 <= BLOCK_LEN as u64);
 const _: () = assert!(BLOCKS.is_multiple_of(4096));
-const _: () = assert!(WRITABLE.end < 1 << 31);
+const _: () = assert!(WRITABLE.end < FREE.start && FREE.end < 1 << 31);
+const _: () = assert!(
+    FREE.start.is_multiple_of(FREE_LEN),
+    "one mask tells whether an address is there"
+);

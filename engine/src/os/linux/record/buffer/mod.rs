@@ -19,11 +19,13 @@
 //!   a stop. At the next stop the recorder takes the changes for the log, and the threads out.
 //! - The code of the dynamic `loader` that saves registers leads to a slot, too.
 //! - What the stub writes to is mapped in the recorder, too (`shared`): at a stop it costs no system call to look.
-//! - The processes that the program starts have a copy of the stub, which leaves all calls to the slots.
-//!   Another program that it executes has none until it is prepared.
+//! - The processes that the program starts have a copy of the stub, which makes their calls without a stop (`free`), and
+//!   so has the program itself after the end of its recording. Another program that it executes has none until it is
+//!   prepared.
 
 #[cfg(test)]
 mod execution_tests;
+mod free;
 mod jump;
 pub mod layout;
 mod listed;
@@ -111,7 +113,10 @@ impl Buffer {
         program.write(TABLE, &listed::table())?;
         shared.set(word_at(word::ENTRY), Entry::Record.addr());
         shared.set(word_at(word::NEXT), RECORDS);
-        let zones = map_zones(program)?;
+        let mut zones = map_zones(program)?;
+        if map(program, &layout::FREE, executable)? {
+            zones.add_entries();
+        }
         Ok(Buffer {
             shared: Some(shared),
             zones,
@@ -270,11 +275,6 @@ impl Buffer {
             .is_some_and(|words| words.used().ok() != Some(0))
     }
 
-    /// Makes the stub leave all calls of the program to the slots: it is not recorded any more.
-    pub fn pass(&self) {
-        self.enter_by(Entry::Pass);
-    }
-
     /// Gives a stopped copy of the stopped program memory of its own.
     ///
     /// # Errors
@@ -293,8 +293,21 @@ impl Buffer {
 /// # Errors
 /// The copy has ended, or the system has no memory left.
 pub fn pass(copy: &Tracee) -> io::Result<()> {
+    enter_alone(copy, Entry::Pass)
+}
+
+/// Makes a stopped copy of a recorded process, which is not recorded, use the free entries, in memory of its own. Does
+/// nothing if the copy has no buffer.
+///
+/// # Errors
+/// The copy has ended, or the system has no memory left.
+pub fn free(copy: &Tracee) -> io::Result<()> {
+    enter_alone(copy, Entry::Free)
+}
+
+fn enter_alone(copy: &Tracee, entry: Entry) -> io::Result<()> {
     match Words::read(copy) {
-        Some(_) => shared::unshare(copy).and_then(|()| words::set_entry(copy, Entry::Pass)),
+        Some(_) => shared::unshare(copy).and_then(|()| words::set_entry(copy, entry)),
         None => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! The stub: the code that makes a system call of the program without a stop, and what makes it again
 //! in a replay.
 //!
-//! A site in the program jumps, by a slot (`jump`), to one of its three entries:
+//! A site in the program jumps, by a slot (`jump`), to one of its four entries:
 //!
 //! - `record` lets the kernel make the call, with the arguments of the program, and adds a record of the
 //!   result and the output. A call that is not in the table, or for which there is no room, is left
@@ -13,7 +13,8 @@
 //! - `replay` takes the next record instead of a call, writes its output to the memory of the
 //!   program, and returns its result. Without a record it leaves the call to the slot. So a replay
 //!   does not repeat the decisions of the recording: it stops where that has stopped.
-//! - `pass` leaves every call to the slot: while a signal is held, and in processes that are not recorded.
+//! - `pass` leaves every call to the slot: while a signal is held.
+//! - `free` makes the call by the entry of the site that the filter lets pass (`free`), in programs that are not recorded.
 //!
 //! What the program sees is the same by `record` and `replay`: all registers are as after a system
 //! call (`rcx` the next pc, `r11` the flags), the memory below its stack pointer is not touched, and
@@ -21,6 +22,7 @@
 //! the recorder lets no handler of a signal begin here, so it is not entered twice. At the
 //! instructions of the slots it has no state.
 
+use super::jump;
 use super::layout::{
     self, BLOCK_LEN, BLOCKS, CHANGE, CHANGE_WORDS, ENTRIES, HEADER, MOST_OUTPUT, MOST_WAITERS,
     PASSED, RECORDS, RECORDS_LEN, SAVED, STACK_END, STUB, TABLE, block, word, word_at,
@@ -94,6 +96,7 @@ std::arch::global_asm!(
     compare_requeue = const libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG,
     futex = const libc::SYS_futex,
     again = const -libc::EAGAIN,
+    free = const jump::ENTRY_OF_CALL,
     change = const CHANGE,
     change_words = const CHANGE_WORDS,
     change_len = const HEADER + 8 * CHANGE_WORDS,
@@ -120,6 +123,7 @@ unsafe extern "C" {
     static stillpoint_stub_record: u8;
     static stillpoint_stub_replay: u8;
     static stillpoint_stub_pass: u8;
+    static stillpoint_stub_free: u8;
     static stillpoint_stub_park: u8;
     static stillpoint_stub_parked: u8;
     static stillpoint_stub_park_end: u8;
@@ -133,6 +137,7 @@ pub enum Entry {
     Record,
     Replay,
     Pass,
+    Free,
 }
 
 impl Entry {
@@ -142,6 +147,7 @@ impl Entry {
             Entry::Record => &raw const stillpoint_stub_record,
             Entry::Replay => &raw const stillpoint_stub_replay,
             Entry::Pass => &raw const stillpoint_stub_pass,
+            Entry::Free => &raw const stillpoint_stub_free,
         };
         address(at)
     }
@@ -166,6 +172,11 @@ pub fn parked() -> u64 {
 /// The system call instruction by which a thread that was parked makes its call with a stop.
 pub fn stop() -> u64 {
     address(&raw const stillpoint_stub_stop)
+}
+
+/// The code of the entry `free`.
+pub fn free() -> Range<u64> {
+    address(&raw const stillpoint_stub_free)..address(&raw const stillpoint_stub_end)
 }
 
 /// Returns the code of the stub, for the address [`STUB`].

@@ -2,7 +2,7 @@
     .pushsection .rodata.stillpoint_stub, "a", @progbits
     .globl stillpoint_stub_begin, stillpoint_stub_end
     .globl stillpoint_stub_record, stillpoint_stub_replay, stillpoint_stub_pass
-    .globl stillpoint_stub_park, stillpoint_stub_parked, stillpoint_stub_park_end, stillpoint_stub_stop
+    .globl stillpoint_stub_free, stillpoint_stub_park, stillpoint_stub_parked, stillpoint_stub_park_end, stillpoint_stub_stop
 
     .macro stillpoint_enter
         mov qword ptr [{rsp}], rsp

@@ -214,6 +214,10 @@ stillpoint_stub_stop:
     syscall
     ud2
 
+# Jumps to the entry of the site, in a program that is not recorded.
+stillpoint_stub_free:
+    mov r11d, dword ptr [r11 + {free}]
+    jmp r11
 stillpoint_stub_end:
     .purgem stillpoint_enter
     .purgem stillpoint_restore

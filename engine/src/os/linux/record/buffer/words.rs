@@ -25,7 +25,7 @@ impl Words {
 
     /// Returns words that were read; `None`: these are other ones.
     pub fn of(words: [u64; WORD_COUNT]) -> Option<Words> {
-        let entries = [Entry::Record, Entry::Replay, Entry::Pass];
+        let entries = [Entry::Record, Entry::Replay, Entry::Pass, Entry::Free];
         let is_one = |entry: Entry| entry.addr() == words[word::ENTRY];
         entries.into_iter().any(is_one).then_some(Words(words))
     }

@@ -3,6 +3,7 @@
 
 use super::super::scratch;
 use super::super::tracee::Tracee;
+use super::layout::{FREE, FREE_ENTRY};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -33,6 +34,8 @@ pub struct Zones {
     all: Vec<Zone>,
     /// Starts of the jumps outside of slots: in zones, and in padding of the program.
     jumps: BTreeSet<u64>,
+    /// The next free entry; `None`: the program has no memory for them.
+    next_entry: Option<u64>,
 }
 
 /// Returns where zones should be in a program.
@@ -70,6 +73,34 @@ impl Zones {
             next_slot: range.start,
             range,
         });
+    }
+
+    /// The memory for free entries was mapped.
+    pub fn add_entries(&mut self) {
+        self.next_entry = Some(FREE.start);
+    }
+
+    /// Returns the address of the next free entry, if there is room for one.
+    pub fn next_entry(&self) -> Option<u64> {
+        self.next_entry.filter(|entry| *entry < FREE.end)
+    }
+
+    /// Takes that entry.
+    pub fn take_entry(&mut self) {
+        self.next_entry = self.next_entry().map(|entry| entry + FREE_ENTRY);
+    }
+
+    /// Returns the start of the slot that an address is in, if it is in the room for slots.
+    pub fn slot_at(&self, addr: u64) -> Option<u64> {
+        let mut zones = self.all.iter();
+        let zone = zones.find(|zone| (zone.range.start..zone.next_slot).contains(&addr))?;
+        let offset = addr - zone.range.start;
+        Some(addr - offset % SLOT_LEN)
+    }
+
+    /// Returns whether a jump outside of slots begins at an address.
+    pub fn is_jump(&self, addr: u64) -> bool {
+        self.jumps.contains(&addr)
     }
 
     /// Returns whether an address is in a zone, or is that of a jump to one.
