@@ -138,6 +138,15 @@ fn calls_that_are_not_recorded_do_not_stop() {
 }
 
 #[test]
+fn mapping_that_other_calls_change_ends_the_recording() {
+    let recorded = Recorded::fixture("c/record/mapped_file.c", &[]);
+    assert_eq!(recorded.stdout, "15\n");
+    let why = "it maps a file that it may write to by other calls";
+    assert!(recorded.stderr.contains(why), "{}", recorded.stderr);
+    assert_eq!(recorded.number(" mismatches"), 0, "{}", recorded.stderr);
+}
+
+#[test]
 fn signals_arrive_where_they_did() {
     let recorded = Recorded::fixture("c/record/signals.c", &[]);
     recorded.assert_exact();

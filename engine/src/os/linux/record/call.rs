@@ -5,10 +5,11 @@ use super::calls::{self, Class, Plan, Row, Special, Waits};
 use super::family::Birth;
 use super::faults;
 use super::log::{Effect, Entry, MOST_BYTES, State, Written, read_outputs};
+use super::mapping::{self, Mapped};
+use super::own;
 use super::recorder::Recorder;
 use super::registers::{RESTART_BY_KERNEL, RESTARTS, Registers};
 use super::snapshots::Moment;
-use super::{mapping, own};
 use crate::os::ThreadEvent;
 use std::fs::File;
 use std::io;
@@ -126,9 +127,19 @@ impl Recorder {
             },
             Class::Repeat => Kind::Repeat,
             Class::Special(Special::Map) => match mapping::of(&arguments) {
-                Ok(mapping::Mapped::Anonymous) => Kind::Map,
-                Ok(mapping::Mapped::File(descriptor)) => {
+                Ok(Mapped::Anonymous) => Kind::Map,
+                Ok(mapped @ (Mapped::File(descriptor) | Mapped::SharedFile(descriptor))) => {
                     match mapping::file(&self.process, descriptor) {
+                        Some(file)
+                            if mapped == Mapped::SharedFile(descriptor)
+                                && file
+                                    .metadata()
+                                    .is_ok_and(|it| mapping::may_write(self.pid, &it)) =>
+                        {
+                            let reason = "it maps a file that it may write to by other calls";
+                            self.end_recording(reason.to_owned());
+                            return Ok(());
+                        }
                         Some(file) => Kind::MapFile(file),
                         // The call will fail, too.
                         None => Kind::Log(Plan::default()),

@@ -5,11 +5,12 @@ use super::super::injection::Injection;
 use super::super::{procfs, ptrace};
 use super::threads::joined::{self, Known};
 use super::tracee::{Tracee, gone};
-use super::{filter, scratch, start};
+use super::{filter, mapping, scratch, start};
 use crate::os::Mapping;
 use crate::os::recording::RecordFrom;
 use dwarf::LoadAddr;
 use object::{Object, ObjectSymbol};
+use std::fs;
 use std::io;
 use std::ops::Range;
 
@@ -72,10 +73,20 @@ impl Running {
         let mut shared = mappings
             .iter()
             .filter(|it| it.shared && it.writable && !is_own(it));
-        shared.next().map(|it| {
+        if let Some(it) = shared.next() {
             let path = it.path.display();
-            format!("it shares memory that it writes: {path} at {}", it.start)
-        })
+            return Some(format!(
+                "it shares memory that it writes: {path} at {}",
+                it.start
+            ));
+        }
+        let mut shared = mappings.iter().filter(|it| it.shared && !is_own(it));
+        let written = shared.find(|it| {
+            let file = fs::metadata(&it.path);
+            file.is_ok_and(|file| mapping::may_write(pid, &file))
+        })?;
+        let path = written.path.display();
+        Some(format!("it has mapped {path}, which it may write to"))
     }
 
     /// Puts a program that [`Running::refusal`] allows under the filter, for the rest of its life. Makes it ask the
