@@ -116,8 +116,14 @@ fn scopes_decide_which_constant_is_meant() {
     }
     client.continue_();
     client.expect_stopped("breakpoint");
-    shows(&mut client, &[("Self::MAX == max", "true", "bool")]);
-    refuses(&mut client, &[("Self::OWN", "a constant of a trait")]);
+    shows(
+        &mut client,
+        &[
+            ("Self::MAX == max", "true", "bool"),
+            ("Self::OWN", "3", "u32"),
+            ("Self::SIZE", "1", "u32"),
+        ],
+    );
     client.continue_();
     client.expect_stopped("breakpoint");
     shows(&mut client, &[("LIMIT", "3", "usize")]);
@@ -175,6 +181,52 @@ fn a_source_that_was_changed_is_refused() {
         "it is newer than the program",
     ];
     assert!(reasons.iter().any(|it| error.contains(it)), "{error}");
+    client.disconnect();
+}
+
+#[test]
+fn constants_of_traits_and_of_impls_elsewhere() {
+    let fixture = Fixture::of("rust/trait_constants.rs");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let places = ["main", "of_block", "of_row", "elsewhere", "generic"];
+    client.set_breakpoints(&fixture, &places);
+    client.configure();
+    let stops: [&[(&str, &str, &str)]; 6] = [
+        &[
+            ("Block::N", "4", "usize"),
+            ("Row::N", "3", "usize"),
+            ("shapes::Row::N", "3", "usize"),
+            ("Block::BITS", "12", "u32"),
+            ("<Block as Size>::N", "4", "usize"),
+            ("Row::WEIGHT", "9", "u32"),
+            ("Block::WEIGHT", "7", "u32"),
+            (
+                "all == Block::N + Row::N + Block::BITS as usize",
+                "true",
+                "bool",
+            ),
+        ],
+        &[("Self::N * 2", "8", "usize"), ("Self::WEIGHT", "7", "u32")],
+        &[("Self::N", "3", "usize"), ("Self::WEIGHT", "9", "u32")],
+        &[("Self::BITS", "12", "u32"), ("Block::BITS", "12", "u32")],
+        // Of the instance that runs.
+        &[("T::N == n", "true", "bool"), ("T::N", "4", "usize")],
+        &[
+            ("T::N == n", "true", "bool"),
+            ("<T as Size>::N", "3", "usize"),
+        ],
+    ];
+    for (nth, shown) in stops.into_iter().enumerate() {
+        client.expect_stopped("breakpoint");
+        shows(&mut client, shown);
+        // The calls that `generic` makes come to the others again.
+        if nth == 3 {
+            client.set_breakpoints(&fixture, &["generic"]);
+        }
+        client.continue_();
+    }
+    assert_eq!(client.expect_exit(), 0);
     client.disconnect();
 }
 

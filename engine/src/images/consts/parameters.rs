@@ -70,7 +70,7 @@ impl Finder<'_> {
 
     /// Returns the argument that the frame's instance has for a parameter of a scope, and the type of a `const`
     /// parameter.
-    fn argument(&self, number: usize, name: &str) -> Option<(String, Option<String>)> {
+    pub(super) fn argument(&self, number: usize, name: &str) -> Option<(String, Option<String>)> {
         let kind = |it: usize| self.outline.scopes.get(it).map(|it| &it.kind);
         let mut around = self.around().iter().copied();
         let own = around.find(|it| kind(*it) == Some(&ScopeKind::Function))?;

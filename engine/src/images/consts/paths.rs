@@ -1,5 +1,6 @@
 //! The modules that paths lead to: inline ones, and those of other files of the crate.
 
+use super::associated::Qualified;
 use super::find::{Finder, Found, Meaning};
 use super::imports::imports;
 use super::scopes::{Attribute, Item, ItemKind, ScopeKind};
@@ -8,6 +9,9 @@ use super::tokens::statement_of;
 impl<'a> Finder<'a> {
     /// Returns what a path means in scopes, innermost first.
     pub(super) fn resolve(&self, path: &str, around: &[usize]) -> Found<'a> {
+        if let Some(path) = Qualified::of(path) {
+            return self.of_qualified(&path, around);
+        }
         let parts: Vec<&str> = path.split("::").collect();
         match parts.as_slice() {
             [name] => self.bare(name, around),
@@ -57,7 +61,11 @@ impl<'a> Finder<'a> {
 
     /// Returns the path of a module or type from the root of the crate, if a module declares it in another file or
     /// imports it.
-    fn elsewhere(&self, module: usize, name: &str) -> Result<Option<Vec<String>>, String> {
+    pub(super) fn elsewhere(
+        &self,
+        module: usize,
+        name: &str,
+    ) -> Result<Option<Vec<String>>, String> {
         if self.has_file(module, name) {
             return self.absolute(module, &[name]);
         }

@@ -279,7 +279,7 @@ fn scopes_decide() {
         (
             "struct S; impl T for S { const A: u8 = 1; }",
             "S::A",
-            "none",
+            "1 u8",
         ),
         (
             "struct S; #[cfg(a)] impl S { const A: u8 = 1; }",
@@ -343,7 +343,12 @@ fn scopes_decide() {
         (
             "impl<T> B for X<T> {\nconst A: u8 = 1;\nfn f() {\n//@\n}\n}",
             "Self::A",
-            "of a trait",
+            "1 u8",
+        ),
+        (
+            "impl<T> B for X<T> {\nconst A: u8 = 1;\nfn f() {\n//@\n}\n}\nimpl X<u8> { const A: u8 = 2; } struct X<T>(T);",
+            "Self::A",
+            "2 u8",
         ),
         (
             "trait X {\nconst A: u8 = 1;\nfn f() {\n//@\n}\n}",
@@ -471,5 +476,38 @@ fn names_of_crates() {
         ("", ""),
     ] {
         assert_eq!(super::crate_names(path).join(" "), expected, "{path}");
+    }
+}
+
+#[test]
+fn constants_of_traits_are_those_of_the_type() {
+    let text = "trait Size { const N: u8; const D: u8 = 7; const E: u8 = Self::N; }
+                trait Other { const N: u8; }
+                struct Own; struct Both; struct Two; struct Of<T>(T);
+                impl Size for Own { const N: u8 = 1; }
+                impl Size for Both { const N: u8 = 2; const D: u8 = 9; }
+                impl Both { const N: u8 = 3; }
+                impl Size for Two { const N: u8 = 4; } impl Other for Two { const N: u8 = 5; }
+                impl Size for Of<u8> { const N: u8 = 10; }
+                mod n { impl super::Own { pub const IN_N: u8 = 6; } }
+                mod p { pub trait Size { const N: u8; } pub struct Own; impl Size for Own { const N: u8 = 8; } }
+                fn f() {
+                    //@
+                }";
+    for (name, expected) in [
+        ("Own::N", "1 u8"),
+        ("Own::D", "7 u8"),
+        ("Own::IN_N", "6 u8"),
+        ("Both::N", "3 u8"),
+        ("Both::D", "9 u8"),
+        ("<Both as Size>::N", "2 u8"),
+        ("<Two as Other>::N", "5 u8"),
+        ("Two::N", "declared several times"),
+        ("Own::E", "each `impl` of a trait"),
+        ("Of::N", "none"),
+        ("Own::NONE", "none"),
+    ] {
+        let found = shown(text, name);
+        assert!(found.contains(expected), "{name}: {found}");
     }
 }
