@@ -253,6 +253,7 @@ fn constants_of_other_files_of_the_crate() {
             ),
             ("const_modules::more::DEPTH", "7", "u32"),
             ("Table::ROWS", "33", "u64"),
+            ("Table::ELSEWHERE", "1500", "u32"),
             ("const_modules::compiled::LEVEL", "9", "u8"),
             (
                 "all == u64::from(DEPTH + OWN) + BREADTH + BASE + FAR + Table::ROWS",

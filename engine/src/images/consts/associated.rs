@@ -6,6 +6,7 @@
 use super::find::{Finder, Found, Meaning};
 use super::scopes::{Item, ItemKind, Scope, ScopeKind};
 use super::tokens::statement_of;
+use super::values::SourceValue;
 
 /// A path by a type and one of its traits: `<Type as Trait>::NAME`.
 pub(super) struct Qualified<'p> {
@@ -70,16 +71,21 @@ impl<'a> Finder<'a> {
 
     /// Returns a constant by a type and one of its traits.
     pub(super) fn of_qualified(&self, path: &Qualified<'_>, around: &[usize]) -> Found<'a> {
-        let mut ty = path.ty;
-        if ty == "Self" {
-            let mut all = around.iter().filter_map(|it| self.scope(*it).ok());
-            let own = all.find(|it| matches!(it.kind, ScopeKind::Impl { .. }));
-            match own {
-                Some(own) => ty = self.text_of(&own.name),
-                None => return Ok(None),
-            }
-        }
+        let ty = match path.ty {
+            "Self" => self.type_of_impl(around),
+            ty => Some(ty),
+        };
+        let Some(ty) = ty else {
+            return Ok(None);
+        };
         self.of_path(ty, Some(last(path.of_trait)), path.name, around)
+    }
+
+    /// Returns the type of the `impl` that scopes are in, as it is written.
+    pub(super) fn type_of_impl(&self, around: &[usize]) -> Option<&'a str> {
+        let mut all = around.iter().filter_map(|it| self.scope(*it).ok());
+        let own = all.find(|it| matches!(it.kind, ScopeKind::Impl { .. }))?;
+        Some(self.text_of(&own.name))
     }
 
     /// Returns a constant of the type at a path, as scopes see it; `of_trait`: of the trait with this name.
@@ -195,6 +201,42 @@ impl<'a> Finder<'a> {
             Meaning::Own(item) => self.has_value(item),
             _ => true,
         }))
+    }
+
+    /// Returns the value of a constant that those own `impl` of a type have which this file has; `ty`: the path of the type
+    /// from the root of the crate, as a module knows it.
+    pub(super) fn value_of_impl(
+        &mut self,
+        ty: &[String],
+        name: &str,
+    ) -> Result<Option<SourceValue>, String> {
+        let mut impls = Vec::new();
+        for (number, scope) in self.outline.scopes.iter().enumerate() {
+            let text = self.text_of(&scope.name);
+            if scope.kind == (ScopeKind::Impl { of_trait: false })
+                && ty.last().is_some_and(|it| it == last(text))
+                && self.scope(scope.parent)?.kind == ScopeKind::Module
+                && self.knows_as(scope.parent, text, ty)?
+            {
+                impls.push(number);
+            }
+        }
+        match self.the_only(impls, name)? {
+            Some(meaning) => self.value_of_meaning(meaning),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns whether a path, as a module writes it, is one from the root of the crate.
+    fn knows_as(&self, module: usize, text: &str, path: &[String]) -> Result<bool, String> {
+        let parts: Vec<&str> = text.split("::").collect();
+        let [one] = parts.as_slice() else {
+            return Ok(self.absolute(module, &parts)?.as_deref() == Some(path));
+        };
+        let mut here = self.outside.map_or(Vec::new(), |it| it.home().to_vec());
+        here.extend(self.inline_modules(module)?);
+        here.push((*one).to_owned());
+        Ok(here == path || self.elsewhere(module, one)?.as_deref() == Some(path))
     }
 
     /// Returns the constant of a name that exactly one of these scopes declares.

@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Maximum number of constants of other files that one answer is made of.
 const MAX_ASKED: usize = 256;
+/// Maximum number of files that are searched for the `impl` of a type: fewer than are remembered.
+const MAX_SEARCHED: usize = 48;
 /// Maximum number of folders above a file that are searched for the root of its crate.
 const MAX_FOLDERS: usize = 16;
 
@@ -191,7 +193,60 @@ impl<'a> Crate<'a> {
         let view = self.view(home);
         let mut finder = Finder::in_module(&source.text, outline, place.scope);
         finder.outside = Some(&view);
-        finder.value(&rest.join("::"))
+        let found = finder.value(&rest.join("::"))?;
+        match (found, path.split_last()) {
+            (None, Some((name, ty))) if rest.len() == 2 => self.of_impl(ty, name),
+            (found, _) => Ok(found),
+        }
+    }
+
+    /// Returns the constant of a type that its own `impl` in any module has, by the path that this module or another one
+    /// knows the type by.
+    fn of_impl(&self, ty: &[String], name: &str) -> Result<Option<SourceValue>, String> {
+        let mut found = None;
+        for (place, home) in self.files()? {
+            let source = &place.source;
+            let (Ok(outline), true) = (&source.outline, source.text.contains(name)) else {
+                continue;
+            };
+            let view = self.view(home.clone());
+            let mut finder = Finder::in_module(&source.text, outline, 0);
+            finder.outside = Some(&view);
+            let Some(value) = finder.value_of_impl(ty, name)? else {
+                continue;
+            };
+            if let Some(why) = &source.stale {
+                return Err(format!("{}: {why}", place.file.display()));
+            }
+            if found.replace(value).is_some() {
+                return Err(format!("`{name}` is declared several times"));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the files of the crate that its modules declare, with the paths of their modules.
+    fn files(&self) -> Result<Vec<(Place, Names)>, String> {
+        let mut files = Vec::new();
+        let mut left = vec![(self.start()?, Names::new())];
+        while let Some((place, names)) = left.pop() {
+            if files.len() >= MAX_SEARCHED {
+                break;
+            }
+            if let Ok(outline) = &place.source.outline {
+                for name in place.modules(outline) {
+                    // One that is not compiled has no file.
+                    if let Ok(Some(next)) = self.enter(&place, &name, true) {
+                        let names = [names.as_slice(), &[name]].concat();
+                        left.push((next, names));
+                    }
+                }
+            }
+            if place.scope == 0 {
+                files.push((place, names));
+            }
+        }
+        Ok(files)
     }
 }
 
@@ -205,6 +260,19 @@ impl Place {
         let rest = self.source.text.get(item.name.end as usize..)?;
         let target = rest.trim_start().strip_prefix('=')?;
         statement_of(target)
+    }
+
+    /// Returns the names of the modules that it declares.
+    fn modules(&self, outline: &Outline) -> Vec<String> {
+        let scopes = outline.scopes.iter().skip(1);
+        let inline = scopes.filter(|it| it.parent == self.scope && it.kind == ScopeKind::Module);
+        let items = outline.items.iter();
+        let declared = items.filter(|it| it.scope == self.scope && it.kind == ItemKind::Module);
+        let names = inline.map(|it| &it.name).chain(declared.map(|it| &it.name));
+        let mut names: Vec<String> = names.map(|it| self.text_of(it).to_owned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     /// Returns the inline module of a name.

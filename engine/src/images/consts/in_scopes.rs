@@ -21,6 +21,10 @@ impl compute::Names for InScopes<'_, '_> {
     }
 
     fn places(&mut self, path: &str) -> Result<Rows, String> {
+        let path = match path {
+            "Self" => self.finder.type_of_impl(self.around).unwrap_or(path),
+            path => path,
+        };
         let outside = self.finder.outside;
         let outside = outside.ok_or("the root of the file's crate is not known")?;
         outside.places(self.finder, path, self.around)
