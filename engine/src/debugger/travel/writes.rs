@@ -40,7 +40,7 @@ pub(in crate::debugger) struct LastWrite {
 enum Stores {
     /// Those that change the data.
     Changes,
-    /// All: the last change may be that of an earlier call, and the call of the variable has stored the same value.
+    /// All. The last change may be that of an earlier call, while the variable's own call has stored the same value.
     All,
     /// Those that change the data, after no store was found in the call of the variable.
     ChangesAlone,

@@ -203,8 +203,8 @@ impl<'a> Finder<'a> {
         }))
     }
 
-    /// Returns the value of a constant that those own `impl` of a type have which this file has; `ty`: the path of the type
-    /// from the root of the crate, as a module knows it.
+    /// Returns the value of a constant in the inherent `impl` blocks that this file has for a type; `ty`: the path of the
+    /// type from the root of the crate, as any module knows it.
     pub(super) fn value_of_impl(
         &mut self,
         ty: &[String],
@@ -252,8 +252,8 @@ impl<'a> Finder<'a> {
         Ok(found)
     }
 
-    /// Returns those `impl` of this file that are for a type which a module of it declares. None of a type of another
-    /// file (`module` is `None`).
+    /// Returns the `impl` blocks of this file for a type that one of its modules declares; none if `module` is `None`,
+    /// since the type is of another file.
     fn of_impls(
         &self,
         module: Option<usize>,

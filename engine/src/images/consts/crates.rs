@@ -200,8 +200,8 @@ impl<'a> Crate<'a> {
         }
     }
 
-    /// Returns the constant of a type that its own `impl` in any module has, by the path that this module or another one
-    /// knows the type by.
+    /// Returns the constant in the inherent `impl` blocks of a type, in all modules; `ty`: a path from the root by which some
+    /// module knows the type.
     fn of_impl(&self, ty: &[String], name: &str) -> Result<Option<SourceValue>, String> {
         let mut found = None;
         for (place, home) in self.files()? {

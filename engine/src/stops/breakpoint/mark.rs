@@ -114,7 +114,7 @@ impl Breakpoints {
         self.mark(id).map_or(id, |mark| mark.tracepoint)
     }
 
-    /// Adds to the state of a tracepoint what is to be said of its marks: those that are not found, are wrong, or
+    /// Adds the problems of a tracepoint's marks to its state: places that are not found, keys that are wrong, marks that
     /// are slow.
     pub(crate) fn add_marks(&self, tracepoint: BreakpointId, info: &mut BreakpointInfo) {
         for id in &self.marks {
