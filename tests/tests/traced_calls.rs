@@ -318,15 +318,17 @@ fn durations_contain_no_stops() {
     let longest = row["cells"][1]["number"].as_f64().expect("a number");
     assert!(longest < stopped.as_nanos() as f64, "{longest} ns");
     // What is too short for the stops in it is marked, and is in no column.
-    let untimed = trace["untimed"].as_u64().expect("a number");
+    let untimed = trace["untimed"].as_u64().unwrap_or_default();
     let records = trace["records"].as_array().expect("records").iter();
     let times = records.map(|it| it["values"][0].as_str().expect("a text"));
     let marked: Vec<bool> = times.map(|it| it.starts_with('~')).collect();
     let all_marked = marked.iter().filter(|it| **it).count() as u64;
     assert_eq!(all_marked, untimed, "{trace}");
-    // Those with stops at the breakpoint: the first and the third call.
-    assert_eq!((marked[0], marked[2]), (true, true), "{trace}");
-    assert!((2..10).contains(&untimed), "{trace}");
+    // Where the program records calls, those with stops at the breakpoint: the first and the third.
+    if cfg!(target_arch = "x86_64") {
+        assert_eq!((marked[0], marked[2]), (true, true), "{trace}");
+        assert!((2..10).contains(&untimed), "{trace}");
+    }
     let buckets = row["cells"][2]["histogram"].as_array().expect("buckets");
     let timed: u64 = buckets.iter().filter_map(|it| it["count"].as_u64()).sum();
     assert_eq!(timed + untimed, 1000, "{trace}");
