@@ -94,7 +94,10 @@ impl Recorder {
                 run(0);
             }
             Stop::CallEnd | Stop::Late | Stop::Other => run(0),
-            Stop::Signal(libc::SIGTRAP) if is_stepping && self.buffer.is_in_free_code(pid) => {
+            Stop::Signal(libc::SIGTRAP)
+                if self.buffer.repeats_replaced(pid)
+                    || is_stepping && self.buffer.is_in_free_code(pid) =>
+            {
                 run(0);
                 return None;
             }

@@ -15,7 +15,7 @@ use super::jump::{self, CALL_OF_SLOT};
 use super::layout::{FREE, FREE_ENTRY};
 use super::stub::{self, Entry};
 use super::zones::JUMP_LEN;
-use super::{Buffer, MOST_SITES, Site};
+use super::{Buffer, MOST_SITES, Site, Write};
 use crate::ids::ThreadId;
 use std::io;
 
@@ -23,6 +23,19 @@ use std::io;
 const JUMP_BACK: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
 /// Where that address is in an entry.
 const NEXT: u64 = CALL_LEN + JUMP_BACK.len() as u64;
+
+/// `int3`
+const TRAP: [u8; 1] = [0xcc];
+
+/// Replaces an instruction of two bytes that other threads may execute: each sees the old one, the new one, or a trap.
+///
+/// # Errors
+/// The process has ended.
+pub fn write_by_bytes(program: &Tracee, site: u64, [first, second]: [u8; 2]) -> io::Result<()> {
+    program.write(site, &TRAP)?;
+    program.write(site + 1, &[second])?;
+    program.write(site, &[first])
+}
 
 /// Returns the code of an entry for a call after which the program continues at `next`.
 pub fn entry_code(next: u64) -> Vec<u8> {
@@ -38,7 +51,7 @@ impl Buffer {
     }
 
     /// At a stop of a free thread for a system call: gives the instruction an entry if it has stopped the program before.
-    /// Other threads may execute the code meanwhile: what they use is written last, two bytes at once.
+    /// Other threads may execute the instruction meanwhile.
     ///
     /// # Errors
     /// The thread has ended.
@@ -53,10 +66,31 @@ impl Buffer {
         let site = registers.pc().wrapping_sub(CALL_LEN);
         match self.sites.get(&site) {
             None if self.sites.len() < MOST_SITES => drop(self.sites.insert(site, Site::Seen)),
-            Some(Site::Seen) => self.replace(&Tracee::new(pid)?, site, log, patches)?,
+            Some(Site::Seen) => {
+                let program = Tracee::new(pid)?;
+                self.replace((&program, site), Write::WhileOthersRun, log, patches)?;
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// At a trap of a free thread: if it has executed an instruction that was being replaced, moves it back there, where the
+    /// jump is now.
+    pub fn repeats_replaced(&self, pid: i32) -> bool {
+        let Some(mut registers) = Registers::read(ThreadId(pid)) else {
+            return false;
+        };
+        let site = registers.pc().wrapping_sub(TRAP.len() as u64);
+        let is_jump = self.sites.get(&site) == Some(&Site::Jump);
+        // A trap that is still there is the debugger's.
+        let is_replaced = || Tracee::new(pid).is_ok_and(|it| it.read(site, TRAP.len()) != TRAP);
+        let repeats = is_jump && is_replaced();
+        if repeats {
+            registers.set_pc(site);
+            registers.write(ThreadId(pid));
+        }
+        repeats
     }
 
     /// Returns whether a stopped thread is on the way from a site to its entry, or back.

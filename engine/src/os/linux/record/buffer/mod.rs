@@ -77,6 +77,15 @@ enum Site {
     Left,
 }
 
+/// How an instruction is replaced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Write {
+    /// No other thread runs.
+    AtOnce,
+    /// Other threads may execute it meanwhile.
+    WhileOthersRun,
+}
+
 /// The buffer of a recorded program.
 #[derive(Default)]
 pub struct Buffer {
@@ -168,7 +177,7 @@ impl Buffer {
         }
         match self.sites.get(&site) {
             None if self.sites.len() < MOST_SITES => drop(self.sites.insert(site, Site::Seen)),
-            Some(Site::Seen) => self.replace(head, site, log, patches)?,
+            Some(Site::Seen) => self.replace((head, site), Write::AtOnce, log, patches)?,
             _ => {}
         }
         Ok(woken)
@@ -177,8 +186,8 @@ impl Buffer {
     /// Replaces a system call instruction by a jump, if it can be.
     fn replace(
         &mut self,
-        head: &Tracee,
-        site: u64,
+        (head, site): (&Tracee, u64),
+        write: Write,
         log: &mut Log,
         patches: &Patches,
     ) -> io::Result<()> {
@@ -190,8 +199,14 @@ impl Buffer {
         let now = plan.as_ref().map_or(Site::Left, |_| Site::Jump);
         self.sites.insert(site, now);
         if let Some(written) = plan {
+            // The last one is the site; the others are code that nothing executes yet.
             for (at, bytes) in &written {
-                head.write(*at, bytes)?;
+                match (write, &bytes[..]) {
+                    (Write::WhileOthersRun, [first, second]) if *at == site => {
+                        free::write_by_bytes(head, site, [*first, *second])?;
+                    }
+                    _ => head.write(*at, bytes)?,
+                }
             }
             (log.segments).add_jump(log.events.len(), site, &code, written);
         }
