@@ -135,10 +135,10 @@ async function asksForTheLastWrite(editor) {
   const line = at(editor, "earned +=");
   const word = async () => page.mouse.click(...(await editor.wordAt(line, "earned")), { button: "right" });
   await editor.choose(word, "Go to Last Write");
-  await isAt(editor, "settled++", "past");
+  await isAt(editor, "earned +=", "past");
   await isStop(page, "In the past: earned");
   await editor.choose(word, "Go to Last Write");
-  await isAt(editor, "settled++", "past");
+  await isAt(editor, "earned +=", "past");
   await isStop(page, "0 -> 324");
   say("the menu of the source goes to the last write of an expression, and to the one before");
   await status(page).click();
