@@ -317,7 +317,7 @@ fn durations_contain_no_stops() {
     assert_eq!(row["hits"], 1000, "{body}");
     let longest = row["cells"][1]["number"].as_f64().expect("a number");
     assert!(longest < stopped.as_nanos() as f64, "{longest} ns");
-    // What is too short for the stops in it is marked, and is in no column.
+    // Calls that are too short for their stops are marked, and no column has them.
     let untimed = trace["untimed"].as_u64().unwrap_or_default();
     let records = trace["records"].as_array().expect("records").iter();
     let times = records.map(|it| it["values"][0].as_str().expect("a text"));

@@ -1,7 +1,7 @@
 //! The program's own time: the processor's clock without the times in which the debugger held all threads.
 //! Durations of traced calls are measured in it.
 //!
-//! What the kernel needs to stop and to resume threads is in it, some 50 µs for each stop. A call with stops in it is
+//! This time contains the work of the kernel that stops and resumes threads, some 50 µs a stop. A call with stops in it is
 //! therefore timed only if it is much longer than that ([`is_timed`]).
 //!
 //! A thread that is stopped alone while others run does not stop this clock.
@@ -10,10 +10,10 @@ use super::jump_patch::trace_area::TraceArea;
 use crate::os::{nanoseconds_per_tick, ticks};
 use std::rc::{Rc, Weak};
 
-/// How long a call must be at least for each stop in it, to be timed: what a stop adds is a few per cent at most.
+/// Minimum duration of a timed call for each stop in it: a stop then adds a few per cent at most.
 const STOP_NANOSECONDS: f64 = 2e6;
 
-/// Returns the same in ticks of the processor's clock.
+/// Returns that duration in ticks of the processor's clock.
 pub(crate) fn stop_ticks() -> u64 {
     (STOP_NANOSECONDS / nanoseconds_per_tick()) as u64
 }
@@ -27,11 +27,11 @@ pub(crate) fn is_timed(ticks: u64, stops: u64) -> bool {
 pub(crate) struct OwnTime {
     /// How long all threads were held so far, in ticks of the processor's clock.
     held: u64,
-    /// How often they were stopped.
+    /// The number of times that all threads were stopped and resumed.
     stops: u64,
     /// When all threads were stopped, if they still are.
     since: Option<u64>,
-    /// Where the program itself reads how long it was held, and how often.
+    /// The areas in which the program reads `held` and `stops`.
     areas: Vec<Weak<TraceArea>>,
 }
 
@@ -60,7 +60,7 @@ impl OwnTime {
         self.since.unwrap_or_else(ticks).saturating_sub(self.held)
     }
 
-    /// Returns how often all threads were stopped and resumed so far.
+    /// Returns the number of times that all threads were stopped and resumed.
     pub fn stops(&self) -> u64 {
         self.stops
     }

@@ -334,7 +334,7 @@ impl Debugger {
         };
         let took = now.saturating_sub(entered.begin.ticks);
         let stops = stops.saturating_sub(entered.begin.stops);
-        // Where the debugger records all calls, their times contain its own.
+        // If the debugger records all calls of a function, their times contain its work.
         let by_debugger = (self.stops.breakpoints).is_evaluated_by_debugger(id, exit.entry);
         let is_timed = by_debugger || is_timed(took, stops);
         state.untimed += u64::from(!is_timed && query.times_calls());

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 /// A search for the last write to data that has changed it.
 pub(in crate::debugger) struct LastWrite {
     data: Watchable,
-    /// The write that the search began at, if it is one that was found before.
+    /// The write at which the search began, if an earlier search has found it.
     begins_at: Option<FoundWrite>,
     stores: Stores,
     awaited: Awaited,
@@ -35,7 +35,7 @@ pub(in crate::debugger) struct LastWrite {
     pub(super) is_abandoned: bool,
 }
 
-/// Which stores a search finds.
+/// The stores that a search finds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stores {
     /// Those that change the data.

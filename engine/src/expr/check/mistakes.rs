@@ -9,16 +9,16 @@ use crate::ids::error::Error;
 use crate::inspect::library;
 use crate::inspect::value::scalar::ScalarKind;
 
-/// What an expression's value is used for.
+/// The use of an expression's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Use {
-    /// It is shown.
+    /// To be shown.
     Value,
-    /// It decides: true or false.
+    /// To decide: true or false.
     Truth,
-    /// It is compared with others, as a number.
+    /// To be compared with other numbers.
     Number,
-    /// It is added to others.
+    /// To be added to other numbers.
     Summand,
 }
 

@@ -144,7 +144,7 @@ impl Since {
 }
 
 impl Aggregate {
-    /// Returns what the value of a column is used for.
+    /// Returns the use of a column's value.
     fn of_value(self) -> Use {
         match self {
             Aggregate::Sum | Aggregate::Mean => Use::Summand,
@@ -199,7 +199,7 @@ impl Query {
         tables.chain(&self.record)
     }
 
-    /// Returns the expressions of all values, and of the keys of `since`, with what their values are used for.
+    /// Returns the expressions of all values, and of the keys of `since`, with the use of their values.
     pub(crate) fn expressions(&self) -> impl Iterator<Item = (&Expression, Use)> {
         let columns = self.tables.iter().flat_map(|table| &table.columns);
         let numbers = columns.filter_map(|column| {

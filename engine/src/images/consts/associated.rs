@@ -31,6 +31,14 @@ fn last(path: &str) -> &str {
     path.rsplit("::").next().unwrap_or(path)
 }
 
+/// Returns the constant of a type at a path from the root of the crate; `of_trait`: of the trait with this name.
+fn elsewhere<'a>(mut path: Vec<String>, of_trait: Option<&str>, name: &str) -> Meaning<'a> {
+    if let (Some(of_trait), Some(ty)) = (of_trait, path.last_mut()) {
+        *ty = format!("<{ty} as {of_trait}>");
+    }
+    Meaning::of(path, name)
+}
+
 /// Returns the path of a type without arguments.
 fn bare(ty: &str) -> &str {
     ty.split('<').next().unwrap_or(ty).trim_end()
@@ -94,7 +102,7 @@ impl<'a> Finder<'a> {
             return Ok(None);
         }
         if !ty.contains("::")
-            && let Some(found) = self.of_declared(ty, of_trait, name, around)?
+            && let Some(found) = self.of_type(ty, of_trait, name, around)?
         {
             return Ok(Some(found));
         }
@@ -104,21 +112,12 @@ impl<'a> Finder<'a> {
             [one] => self.elsewhere(module, one)?,
             parts => self.absolute(module, parts)?,
         };
-        let Some(mut path) = path else {
-            return Ok(None);
-        };
-        if let (Some(of_trait), Some(ty)) = (of_trait, path.last_mut()) {
-            *ty = format!("<{ty} as {of_trait}>");
-        }
-        Ok(Some(Meaning::of(path, name)))
+        Ok(path.map(|path| elsewhere(path, of_trait, name)))
     }
 
-    /// Returns a constant of a type that the module of the line declares, or that a parameter stands for.
-    pub(super) fn of_type(&self, ty: &str, name: &str, around: &[usize]) -> Found<'a> {
-        self.of_declared(ty, None, name, around)
-    }
-
-    fn of_declared(
+    /// Returns a constant of a type that the module of the line declares, or that a parameter stands for; `of_trait`: of
+    /// the trait with this name.
+    pub(super) fn of_type(
         &self,
         ty: &str,
         of_trait: Option<&str>,
@@ -163,11 +162,8 @@ impl<'a> Finder<'a> {
         if !is_own || path.contains(['<', ' ', '{']) {
             return None;
         }
-        let mut path: Vec<String> = path.split("::").map(str::to_owned).collect();
-        if let (Some(of_trait), Some(ty)) = (of_trait, path.last_mut()) {
-            *ty = format!("<{ty} as {of_trait}>");
-        }
-        Some(Meaning::of(path, name))
+        let path = path.split("::").map(str::to_owned).collect();
+        Some(elsewhere(path, of_trait, name))
     }
 
     /// Returns the constant of a type that a module declares.

@@ -23,7 +23,7 @@ impl<'a> Finder<'a> {
                 }
                 match self.elsewhere(module, of)? {
                     Some(path) => Ok(Some(Meaning::of(path, name))),
-                    None => self.of_type(of, name, around),
+                    None => self.of_type(of, None, name, around),
                 }
             }
             [modules @ .., name] => {

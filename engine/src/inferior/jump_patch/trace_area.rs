@@ -30,7 +30,7 @@ pub const CALLS_LOST: i32 = 24;
 pub const CALLS_LEFT: i32 = 32;
 /// Offset of how long all threads of the program were held, in ticks of the processor's clock.
 pub const HELD: i32 = 40;
-/// Offset of how often they were.
+/// Offset of the number of times that all threads were stopped and resumed.
 pub const STOPS: i32 = 48;
 /// Offset of the number of calls that were not timed, since there were stops in them.
 pub const CALLS_UNTIMED: i32 = 56;
@@ -334,7 +334,7 @@ pub struct TraceArea {
 pub struct CallBegin {
     /// The program's own time at its entry.
     pub ticks: u64,
-    /// How often all threads were stopped until then.
+    /// The number of times that all threads had been stopped and resumed.
     pub stops: u64,
 }
 
@@ -428,7 +428,7 @@ impl TraceArea {
         }
     }
 
-    /// Sets how long all threads of the program were held, in ticks of the processor's clock, and how often.
+    /// Sets the time for which all threads were held, in ticks of the processor's clock, and the number of such times.
     pub fn set_held(&self, ticks: u64, stops: u64) {
         self.shared.set_word(HELD as usize, ticks);
         self.shared.set_word(STOPS as usize, stops);

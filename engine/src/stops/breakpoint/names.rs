@@ -68,7 +68,7 @@ impl Names {
 pub(crate) enum Role {
     Condition,
     LogMessage,
-    /// A value of a tracepoint, and what it is used for.
+    /// A value of a tracepoint, and its use.
     Trace(Use),
     /// The condition of a tracepoint.
     Filter,
@@ -83,7 +83,7 @@ impl Role {
         }
     }
 
-    /// Returns what the value is used for.
+    /// Returns the use of the value.
     fn of_value(self) -> Use {
         match self {
             Role::Condition | Role::Filter => Use::Truth,

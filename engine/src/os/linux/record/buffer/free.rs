@@ -1,9 +1,9 @@
-//! Calls of programs that are not recorded: the recorded one after the end of its recording, and the processes that it
-//! starts.
+//! System calls that are not recorded: those of a program after the end of its recording, and those of the processes that
+//! it starts.
 //!
-//! The filter stays for ever, and each call that it does not let pass is a stop. It lets those of the entries pass: there
-//! is one for each site that is a jump, which makes the call and jumps back. All registers are as after a call of the site,
-//! and no memory is used, so threads and handlers of signals may be in the same entry.
+//! The filter cannot be removed, and each call that it does not let pass is a stop. It lets the calls of entries pass. Each
+//! site that is a jump has an entry, which makes the call and jumps back. An entry changes no register that the call
+//! preserves and uses no memory, so several threads and handlers of signals may be in it at once.
 //!
 //! The debugger sees a thread that has stopped on this way at the site, before or behind the call.
 
@@ -21,7 +21,7 @@ use std::io;
 
 /// `jmp [rip]`, with the address behind it.
 const JUMP_BACK: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
-/// Where that address is in an entry.
+/// Offset of that address in an entry.
 const NEXT: u64 = CALL_LEN + JUMP_BACK.len() as u64;
 
 /// `int3`

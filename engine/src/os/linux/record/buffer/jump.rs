@@ -198,7 +198,7 @@ fn nothing(code: &[u8]) -> Option<usize> {
 /// The address that `r11` has when a slot enters the stub, from the slot's on: that of the instruction that makes the
 /// call with a stop.
 pub const CALL_OF_SLOT: u64 = 21;
-/// Where the address of the free entry is, from that instruction on.
+/// Offset from that instruction to the address of the free entry.
 pub const ENTRY_OF_CALL: u64 = 7;
 
 /// Returns where the program continues after the call of a slot, whose code this is; `None`: it is none.

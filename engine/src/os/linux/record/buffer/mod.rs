@@ -77,7 +77,7 @@ enum Site {
     Left,
 }
 
-/// How an instruction is replaced.
+/// Whether other threads run while an instruction is replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Write {
     /// No other thread runs.
